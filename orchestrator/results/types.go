@@ -1,0 +1,108 @@
+// Package results holds the vocabulary of a run (Cell, Trial, Outcome), its run
+// directory and its journal. The journal is the truth; everything else can be
+// rebuilt from it and the raw files.
+package results
+
+import (
+	"fmt"
+	"time"
+
+	"kernsweep/targets"
+	"kernsweep/workloads"
+)
+
+// Cell is what is compared. It is made once, by plan, and is the map key everywhere.
+type Cell struct {
+	Target   string `json:"target"`
+	Kernel   string `json:"kernel"`
+	Workload string `json:"workload"` // "iperf.to_target"
+	Scenario string `json:"scenario"` // "default" when the workload has none
+}
+
+func (c Cell) String() string {
+	return fmt.Sprintf("%s/%s/%s.%s", c.Target, c.Kernel, c.Workload, c.Scenario)
+}
+
+// Slot is one planned execution of a cell; attempts fill it.
+type Slot struct {
+	Cell
+	Boot   int `json:"boot"`   // numbered per lane from 1, never reused
+	Repeat int `json:"repeat"` // 1 … repeat inside one boot
+}
+
+// Outcome of a trial.
+type Outcome string
+
+// Outcomes (DESIGN.md section 2).
+const (
+	OK            Outcome = "ok"
+	Failed        Outcome = "failed"
+	BootFailed    Outcome = "boot-failed"
+	Lost          Outcome = "lost"
+	Skipped       Outcome = "skipped"
+	Invalid       Outcome = "invalid"
+	Interrupted   Outcome = "interrupted"
+	NotApplicable Outcome = "n/a"
+)
+
+// Kind of a journal record.
+type Kind string
+
+// Record kinds.
+const (
+	KindRun     Kind = "run"     // a controller began or ended: Note says which
+	KindPhase   Kind = "phase"   // a boot entered a phase
+	KindBoot    Kind = "boot"    // a boot was judged
+	KindStarted Kind = "started" // a trial began
+	KindEnded   Kind = "ended"   // how it ended, before anything is collected (law 3)
+	KindJudged  Kind = "judged"  // outcome and values, after the evidence was read
+	KindNote    Kind = "note"
+	KindLane    Kind = "lane" // a lane began, ended or was quarantined: Note
+)
+
+// Record is one line of the journal. Seq is the controller's receive order,
+// LaneSeq counts within a lane (0 for records of no lane).
+type Record struct {
+	Seq     int       `json:"seq"`
+	Lane    string    `json:"lane,omitempty"`
+	LaneSeq int       `json:"lane_seq,omitempty"`
+	At      time.Time `json:"at"`
+	Kind    Kind      `json:"kind"`
+
+	Slot    *Slot             `json:"slot,omitempty"`
+	Attempt int               `json:"attempt,omitempty"`
+	Phase   targets.Phase     `json:"phase,omitempty"`
+	Boot    *Boot             `json:"boot,omitempty"`
+	Outcome Outcome           `json:"outcome,omitempty"`
+	Reason  string            `json:"reason,omitempty"`  // why the outcome is not ok; first cause
+	Collect string            `json:"collect,omitempty"` // a collection error, beside the verdict
+	Parsed  *workloads.Parsed `json:"parsed,omitempty"`
+	Summary *Activity         `json:"activity,omitempty"`
+	Note    string            `json:"note,omitempty"`
+}
+
+// Boot is a judged boot in the journal.
+type Boot struct {
+	Number    int                `json:"number"`
+	Kernel    string             `json:"kernel"`
+	Block     int                `json:"block"`
+	Outcome   Outcome            `json:"outcome"` // ok, boot-failed, lost
+	Record    targets.BootRecord `json:"record"`
+	Stage     string             `json:"stage,omitempty"`
+	Reason    string             `json:"reason,omitempty"`
+	LastLines []string           `json:"last_lines,omitempty"`
+}
+
+// Activity is the vmstat summary of one trial on its target.
+type Activity struct {
+	Samples    int      `json:"samples"`
+	Seconds    float64  `json:"seconds"`
+	Switches   float64  `json:"switches_per_s"`
+	Interrupts float64  `json:"interrupts_per_s"`
+	User       float64  `json:"user_pct"`
+	System     float64  `json:"system_pct"`
+	Idle       float64  `json:"idle_pct"`
+	Wait       float64  `json:"wait_pct"`
+	Steal      float64  `json:"steal_pct"`
+	Warnings   []string `json:"warnings,omitempty"`
+}

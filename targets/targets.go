@@ -1,0 +1,147 @@
+// Package targets holds the contracts between the orchestrator and the machines
+// under test, and the one place that judges whether a boot counts (Boot).
+// Drivers live in the folders below; each is a struct that config decodes from
+// testbeds.hcl by its `hcl` tags, so drivers import no HCL.
+package targets
+
+import (
+	"context"
+	"io"
+	"time"
+)
+
+// Target is one machine: the unit of exclusive use.
+type Target struct {
+	Name    string
+	Arch    string // GOARCH; "" until a probe of an ELF header decides
+	SSH     SSH
+	Boot    Booter
+	Power   Power   // nil: none
+	Console Console // nil: none
+	Network Network
+	Timeout Timeouts
+	Ready   string // regular expression on the console that says SSH may be tried; "" = none
+
+	Dial DialFunc // set by the composition root
+	Held Conn     // link to the running system, nil while none; Boot closes and replaces it
+}
+
+// SSH says how to log in to a target.
+type SSH struct {
+	Host         string        `hcl:"host,optional" doc:"name or address; may be an alias of ~/.ssh/config"`
+	Port         int           `hcl:"port,optional" doc:"TCP port (default 22, or what ~/.ssh/config says)"`
+	User         string        `hcl:"user,optional" doc:"login name (default: what ~/.ssh/config says, else the caller's)"`
+	Key          string        `hcl:"key,optional" doc:"file of a private key; without it the SSH agent and ~/.ssh/config decide"`
+	PasswordEnv  string        `hcl:"password_env,optional" doc:"name of the environment variable that holds the password"`
+	PasswordFile string        `hcl:"password_file,optional" doc:"file whose first line is the password"`
+	Algorithms   string        `hcl:"algorithms,optional" doc:"\"legacy\" also offers SHA-1, CBC and group1 for old devices"`
+	Via          []string      `hcl:"via,optional" doc:"jump hosts in order, each [user@]host[:port]"`
+	HostKeys     []string      `hcl:"host_keys,optional" doc:"pinned host keys, as in a .pub file; replaces known_hosts for this target"`
+	NewHostKey   string        `hcl:"new_host_key,optional" doc:"\"reject\" (default) or \"after-boot\": accept a changed key once after a boot that kernsweep made"`
+	KnownHosts   string        `hcl:"known_hosts,optional" doc:"file to check host keys against (default ~/.ssh/known_hosts and /etc/ssh/ssh_known_hosts)"`
+	ConfigFile   string        `hcl:"config,optional" doc:"ssh_config file; \"none\" reads none"`
+	Keepalive    time.Duration `hcl:"keepalive,optional" doc:"interval of keepalives outside trials (default 15s; a reply is due within the same time, 3 may be missed)"`
+	Sessions     int           `hcl:"sessions,optional" doc:"sessions at once per connection (default 10, lowered when the server refuses)"`
+}
+
+// Network says how a target and its peer reach each other for a network
+// workload. Empty fields are derived: Address from SSH, Peer from the SSH
+// connection as the target sees it.
+type Network struct {
+	Address string      `hcl:"address,optional" doc:"address of the target as its peers see it (default: ssh.host)"`
+	Peer    string      `hcl:"peer_address,optional" doc:"address of the controller as the target sees it (default: where the SSH connection comes from)"`
+	Ports   map[int]int // port on the target -> port at Address, where they differ; filled by drivers
+	Clock   string      // "" = the seconds of both ends agree; "guest" = only the target's clock counts (QEMU -icount)
+}
+
+// Timeouts are deadlines of the boot phases, from power-on or the request.
+type Timeouts struct {
+	Down    time.Duration `hcl:"down,optional" doc:"until the old system is gone (default 2m)"`
+	Boot    time.Duration `hcl:"boot,optional" doc:"until the new system answers over SSH (default 5m)"`
+	Silence time.Duration `hcl:"silence,optional" doc:"a console silent this long while booting is a hang (default 60s)"`
+	Exec    time.Duration `hcl:"exec,optional" doc:"for a small command (default 30s)"`
+}
+
+// Kernel is one bootable variant, resolved for one target.
+type Kernel struct {
+	Name      string
+	Scheduler string // name the probe must find: "cfs", "eevdf", "bfs", …; "" = any
+	Release   string // glob that uname -r must match; "" = any
+	Cmdline   string // wanted additions to the command line
+	Nonce     string // set by Boot: an argument that only this boot carries
+	Image     Image
+}
+
+// Image names the files of a kernel for one target. Paths are absolute.
+type Image struct {
+	Kernel  string `hcl:"kernel,optional" doc:"kernel image file"`
+	Initrd  string `hcl:"initrd,optional" doc:"initial RAM disk; several, joined by commas, are concatenated"`
+	DTB     string `hcl:"dtb,optional" doc:"device tree"`
+	Cmdline string `hcl:"cmdline,optional" doc:"command line of this image, before the kernel's own additions"`
+}
+
+// Args is the whole command line: image, kernel, nonce.
+func (k Kernel) Args() string {
+	s := ""
+	for _, p := range []string{k.Image.Cmdline, k.Cmdline, k.Nonce} {
+		if p == "" {
+			continue
+		}
+		if s != "" {
+			s += " "
+		}
+		s += p
+	}
+	return s
+}
+
+// Booter starts a kernel; it never judges. It returns once the start was asked
+// for. A *BootError is a fact about the kernel, any other error is
+// infrastructure. The target's Held connection may be used, and is closed by Boot.
+type Booter interface {
+	Boot(ctx context.Context, t *Target, k Kernel) error
+}
+
+// Power switches a target's supply.
+type Power interface {
+	Set(ctx context.Context, on bool) error
+}
+
+// Console opens a target's serial console as a byte stream.
+type Console interface {
+	Open(ctx context.Context) (io.ReadWriteCloser, error)
+}
+
+// Traits are what a boot method says of itself. A Booter without this interface
+// has none of them.
+type Traits interface {
+	Traits() BootTraits
+}
+
+// BootTraits of a boot method.
+type BootTraits struct {
+	Cmdline   bool // it hands Kernel.Args, and so the nonce, to the kernel
+	Image     bool // it needs Kernel.Image
+	OnlyOnce  bool // it cannot start anything: one boot a run ("none")
+	Local     bool // boots load the controller's CPUs, so they are gated there
+	Emulated  bool // the machine is emulated
+	HostBound bool // its figures depend on the controller's load: not comparable
+}
+
+// TraitsOf returns b's traits.
+func TraitsOf(b Booter) BootTraits {
+	if t, ok := b.(Traits); ok {
+		return t.Traits()
+	}
+	return BootTraits{}
+}
+
+// Networker is a driver that knows its target's network.
+type Networker interface {
+	Network() Network
+}
+
+// Closer is a driver that holds something until the lane ends: a process, a socket.
+type Closer interface {
+	Close() error
+}

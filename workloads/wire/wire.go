@@ -1,0 +1,72 @@
+// Package wire is the agent's spool format, written on the target and read by
+// the controller. It is imported by the agent, so it keeps to law 2: no fmt, no
+// reflect, nothing that pulls them in.
+//
+// A spool is the line "kernsweep-spool 1" and then records:
+//
+//	TYPE MONO_NS LENGTH[ NAME]\n
+//	LENGTH bytes\n
+//
+// MONO_NS is the target's CLOCK_MONOTONIC (the shell agent: /proc/uptime). A
+// spool without an "end" record is torn: the agent, or its machine, died.
+package wire
+
+// Magic is the first line of a spool.
+const Magic = "kernsweep-spool 1\n"
+
+// Record types. Bodies of begin, task, value and end are "key=value" lines.
+const (
+	TypeBegin  = "begin"  // pid, start (field 22 of /proc/pid/stat), wall (Unix ns), argv, agent
+	TypeStat   = "stat"   // raw lines of /proc/stat, per-interrupt counts cut off
+	TypeVMStat = "vmstat" // pgpgin, pgpgout, pswpin, pswpout lines of /proc/vmstat
+	TypeMem    = "mem"    // MemTotal, MemFree, MemAvailable, Buffers, Cached, SReclaimable, Swap* lines of /proc/meminfo
+	TypeLoad   = "load"   // /proc/loadavg
+	TypeOut    = "out"    // bytes of the task's stdout, in order
+	TypeErr    = "err"    // bytes of its stderr, in order
+	TypeTask   = "task"   // NAME; one process that ended: pid, exit or signal, start_ns, end_ns, utime_us, stime_us, nvcsw, nivcsw, maxrss_kb, timeout=1, stopped=1
+	TypePoints = "points" // NAME; lines of whitespace-separated integers, a series
+	TypeValue  = "value"  // NAME; value=<decimal> unit=<unit>, one per line
+	TypeNote   = "note"   // free text: "stdout truncated at 1048576 bytes"
+	TypeEnd    = "end"    // status=ok|failed|timeout|stopped, reason, rss_kb, cpu_us (of the agent itself), wall (Unix ns)
+)
+
+// Record is one record of a spool.
+type Record struct {
+	Type   string
+	MonoNS int64
+	Name   string
+	Body   []byte
+}
+
+// Task is a process that the agent ran to its end.
+type Task struct {
+	Name              string
+	PID               int
+	Exit              int // -1 when killed
+	Signal            int // 0 when it exited
+	StartNS, EndNS    int64
+	UserUS, SystemUS  int64
+	Voluntary         int64 // context switches, ru_nvcsw
+	Involuntary       int64 // ru_nivcsw
+	MaxRSSKB          int64
+	TimedOut, Stopped bool
+}
+
+// Snapshot is the raw counters of one moment.
+type Snapshot struct {
+	MonoNS                  int64
+	Stat, VMStat, Mem, Load []byte // nil when that file could not be read
+}
+
+// Spool is a whole spool, read.
+type Spool struct {
+	Begin     map[string]string
+	End       map[string]string // nil: torn
+	Tasks     []Task
+	Snapshots []Snapshot
+	Points    map[string][][]int64
+	Values    map[string]map[string]string
+	Notes     []string
+	Stdout    []byte
+	Stderr    []byte
+}
