@@ -1,0 +1,13 @@
+// Package boot holds the boot methods, one file each. A method is a struct that
+// config decodes from a `boot "NAME"` block.
+package boot
+
+import "kernsweep/targets"
+
+// All names every boot method of this folder. A new one is one file and one
+// line here. Drivers that fill several slots (targets/qemu) are added by config.
+func All() map[string]func() targets.Booter {
+	return map[string]func() targets.Booter{
+		"none": func() targets.Booter { return new(None) },
+	}
+}

@@ -1,0 +1,10 @@
+// Package console holds the console drivers, one file each. A driver is a
+// struct that config decodes from a `console "NAME"` block.
+package console
+
+import "kernsweep/targets"
+
+// All names every console driver. A new one is one file and one line here.
+func All() map[string]func() targets.Console {
+	return map[string]func() targets.Console{}
+}

@@ -1,0 +1,10 @@
+// Package power holds the power drivers, one file each. A driver is a struct
+// that config decodes from a `power "NAME"` block.
+package power
+
+import "kernsweep/targets"
+
+// All names every power driver. A new one is one file and one line here.
+func All() map[string]func() targets.Power {
+	return map[string]func() targets.Power{}
+}
