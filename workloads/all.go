@@ -1,0 +1,6 @@
+package workloads
+
+// All names every workload kind. A new one is one file and one line here.
+func All() map[string]func() Workload {
+	return map[string]func() Workload{}
+}
