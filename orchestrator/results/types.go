@@ -23,12 +23,24 @@ func (c Cell) String() string {
 	return fmt.Sprintf("%s/%s/%s.%s", c.Target, c.Kernel, c.Workload, c.Scenario)
 }
 
-// Slot is one planned execution of a cell; attempts fill it.
+// Slot is one planned execution of a cell. Its identity is Key: a retry or a
+// rerun fills the same key in another boot, or as another attempt in the same
+// boot, and the newest valid attempt counts.
 type Slot struct {
 	Cell
-	Boot   int `json:"boot"`   // numbered per lane from 1, never reused
-	Repeat int `json:"repeat"` // 1 … repeat inside one boot
+	Block  int `json:"block"`  // planned block, from 1
+	Repeat int `json:"repeat"` // 1 … repeat inside one boot; 0 and below: warm-up, kept but not counted
+	Boot   int `json:"boot"`   // the boot it really ran in: numbered per lane, never reused
 }
+
+// SlotKey identifies a planned slot whatever boot it ran in.
+type SlotKey struct {
+	Cell
+	Block, Repeat int
+}
+
+// Key of the slot.
+func (s Slot) Key() SlotKey { return SlotKey{s.Cell, s.Block, s.Repeat} }
 
 // Outcome of a trial.
 type Outcome string
