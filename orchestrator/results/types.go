@@ -72,6 +72,15 @@ const (
 	KindLane    Kind = "lane" // a lane began, ended or was quarantined: Note
 )
 
+// Beginnings of the Note of KindRun and KindLane records. More text may follow
+// after ": "; the cause of a quarantine stands in Record.Reason.
+const (
+	NoteBegan       = "began"
+	NoteEnded       = "ended"
+	NoteInterrupted = "interrupted" // ended, by the user or a signal
+	NoteQuarantined = "quarantined"
+)
+
 // Record is one line of the journal. Seq is the controller's receive order,
 // LaneSeq counts within a lane (0 for records of no lane).
 type Record struct {

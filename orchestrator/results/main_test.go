@@ -1,0 +1,83 @@
+package results
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+// The test binary runs itself as the process that is to be killed, or that is
+// to meet a full disk.
+func TestMain(m *testing.M) {
+	switch os.Getenv("JOURNAL_CHILD") {
+	case "append":
+		exit(childAppend(os.Getenv("JOURNAL_RUN")))
+	case "full":
+		exit(childFull(os.Getenv("JOURNAL_RUN")))
+	}
+	goleak.VerifyTestMain(m)
+}
+
+func exit(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// childAppend appends for ever and prints the number of each acknowledged record.
+func childAppend(dir string) error {
+	w, err := openWriter(dir, "child", time.Now)
+	if err != nil {
+		return err
+	}
+	for {
+		r, err := w.Append(context.Background(), Record{Lane: "r1", Kind: KindNote, Note: strings.Repeat("x", 300)})
+		if err != nil {
+			return err
+		}
+		fmt.Println(r.Seq)
+	}
+}
+
+// childFull appends under a file size limit, which cuts a write short as a full
+// disk does; then the limit is raised.
+func childFull(dir string) error {
+	signal.Ignore(syscall.SIGXFSZ)
+	w, err := openWriter(dir, "child", time.Now)
+	if err != nil {
+		return err
+	}
+	var old syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &old); err != nil {
+		return err
+	}
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: 1000, Max: old.Max}); err != nil {
+		return err
+	}
+	rec := Record{Lane: "r1", Kind: KindNote, Note: strings.Repeat("x", 300)}
+	for err == nil {
+		_, err = w.Append(context.Background(), rec)
+	}
+	if !errors.Is(err, syscall.EFBIG) {
+		return fmt.Errorf("the append beyond the limit failed with %w", err)
+	}
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &old); err != nil {
+		return err
+	}
+	r, err := w.Append(context.Background(), rec)
+	if err != nil {
+		return fmt.Errorf("after making room: %w", err)
+	}
+	fmt.Println(r.Seq)
+	return w.Close()
+}

@@ -1,0 +1,291 @@
+package results
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"kernsweep/targets"
+	"kernsweep/workloads"
+)
+
+// Model is the state of a run, derived from its journal's records.
+type Model struct {
+	Lanes    []*LaneState // in the order they began
+	Boots    []*BootState // in the order they were asked for
+	Trials   []*Trial     // slots, in the order they were first tried
+	Sessions []Session    // controllers that worked on the run
+	Notes    []Record     // KindNote records
+
+	lanes  map[string]*LaneState
+	boots  map[bootKey]*BootState
+	trials map[SlotKey]*Trial
+}
+
+type bootKey struct {
+	lane   string
+	number int
+}
+
+// Session is one controller process at work on the run.
+type Session struct {
+	Began       time.Time `json:"began"`
+	Ended       time.Time `json:"ended,omitzero"` // zero: it is running, or died
+	Interrupted bool      `json:"interrupted,omitempty"`
+	Note        string    `json:"note,omitempty"`
+}
+
+// LaneState is where a lane stands.
+type LaneState struct {
+	Name        string    `json:"name"`
+	Began       time.Time `json:"began,omitzero"`
+	Ended       time.Time `json:"ended,omitzero"` // zero: not ended
+	Quarantined bool      `json:"quarantined,omitempty"`
+	Reason      string    `json:"reason,omitempty"` // of the quarantine: its first cause
+}
+
+// BootState is a boot, judged or not.
+type BootState struct {
+	Lane   string
+	Number int
+	Asked  time.Time
+	Judged time.Time // zero: not judged
+	Phase  targets.Phase
+	// Result is nil for a boot that was never judged (running, or interrupted).
+	Result *Boot
+}
+
+// Attempt is one execution of a slot.
+type Attempt struct {
+	Number  int
+	Slot    Slot // with the boot it ran in
+	Started time.Time
+	Ended   time.Time // zero: never
+	Outcome Outcome   // Interrupted when it never ended or was never judged
+	Reason  string
+	Collect string // a collection error, beside the outcome
+	Parsed  *workloads.Parsed
+	Summary *Activity
+
+	judged bool
+	ended  Outcome // what the ended record said
+}
+
+// Trial is a slot and its attempts.
+type Trial struct {
+	Slot     Slot // of the first attempt
+	Attempts []*Attempt
+	// FirstFailure is the reason of the first attempt that was not ok, kept
+	// when a later one was.
+	FirstFailure string
+}
+
+// Valid is the newest attempt that counts, nil when there is none.
+func (t *Trial) Valid() *Attempt {
+	for _, a := range slices.Backward(t.Attempts) {
+		if a.Outcome == OK {
+			return a
+		}
+	}
+	return nil
+}
+
+// Outcome is the slot's final state: ok when any attempt is, else the newest one's.
+func (t *Trial) Outcome() Outcome { return t.Final().Outcome }
+
+// Final is the attempt that decides: the newest valid one, else the newest one
+// that was really executed, else the newest.
+func (t *Trial) Final() *Attempt {
+	if a := t.Valid(); a != nil {
+		return a
+	}
+	for _, a := range slices.Backward(t.Attempts) {
+		if a.Outcome != Skipped {
+			return a
+		}
+	}
+	return t.Attempts[len(t.Attempts)-1]
+}
+
+// Load derives the state of a run. Records must be in the order of Seq; those
+// that contradict earlier ones do no harm.
+func Load(records []Record) *Model {
+	m := &Model{lanes: map[string]*LaneState{}, boots: map[bootKey]*BootState{}, trials: map[SlotKey]*Trial{}}
+	for i := range records {
+		m.add(&records[i])
+	}
+	for _, t := range m.Trials {
+		t.finish()
+	}
+	return m
+}
+
+func (m *Model) add(r *Record) {
+	if r.Lane != "" {
+		m.lane(r.Lane)
+	}
+	switch r.Kind {
+	case KindRun:
+		m.addSession(r)
+	case KindLane:
+		m.addLane(r)
+	case KindPhase:
+		m.addPhase(r)
+	case KindBoot:
+		m.addBoot(r)
+	case KindStarted, KindEnded, KindJudged:
+		m.addTrial(r)
+	case KindNote:
+		m.Notes = append(m.Notes, *r)
+	}
+}
+
+func (m *Model) addSession(r *Record) {
+	if strings.HasPrefix(r.Note, NoteBegan) || len(m.Sessions) == 0 {
+		m.Sessions = append(m.Sessions, Session{Began: r.At, Note: r.Note})
+		return
+	}
+	s := &m.Sessions[len(m.Sessions)-1]
+	s.Ended, s.Note = r.At, r.Note
+	s.Interrupted = strings.Contains(r.Note, NoteInterrupted) || r.Outcome == Interrupted
+}
+
+func (m *Model) lane(name string) *LaneState {
+	l := m.lanes[name]
+	if l == nil {
+		l = &LaneState{Name: name}
+		m.lanes[name] = l
+		m.Lanes = append(m.Lanes, l)
+	}
+	return l
+}
+
+func (m *Model) addLane(r *Record) {
+	l := m.lane(r.Lane)
+	switch {
+	case strings.HasPrefix(r.Note, NoteBegan): // also a rerun's: judged by the final state
+		l.Began, l.Ended, l.Quarantined, l.Reason = r.At, time.Time{}, false, ""
+	case strings.HasPrefix(r.Note, NoteQuarantined):
+		if !l.Quarantined {
+			l.Quarantined, l.Reason = true, r.Reason
+		}
+	case strings.HasPrefix(r.Note, NoteEnded), strings.HasPrefix(r.Note, NoteInterrupted):
+		l.Ended = r.At
+	}
+}
+
+func (m *Model) boot(lane string, number int, at time.Time) *BootState {
+	k := bootKey{lane, number}
+	b := m.boots[k]
+	if b == nil {
+		b = &BootState{Lane: lane, Number: number, Asked: at}
+		m.boots[k] = b
+		m.Boots = append(m.Boots, b)
+	}
+	return b
+}
+
+func (m *Model) addPhase(r *Record) {
+	if r.Boot == nil {
+		return // whose phase it is cannot be said
+	}
+	m.boot(r.Lane, r.Boot.Number, r.At).Phase = r.Phase
+}
+
+func (m *Model) addBoot(r *Record) {
+	if r.Boot == nil {
+		return
+	}
+	b := m.boot(r.Lane, r.Boot.Number, r.At)
+	b.Judged, b.Result = r.At, r.Boot
+}
+
+// Boot is a boot of a lane by its number, nil when the journal has none.
+func (m *Model) Boot(lane string, number int) *BootState { return m.boots[bootKey{lane, number}] }
+
+// Slot is the slot's attempts, nil when it was never tried.
+func (m *Model) Slot(s Slot) *Trial { return m.trials[m.key(s)] }
+
+// key fills in the block of a slot that carries none: that of its boot, else a
+// number of its own.
+func (m *Model) key(s Slot) SlotKey {
+	k := s.Key()
+	if k.Block == 0 {
+		k.Block = -s.Boot
+		if b := m.Boot(s.Target, s.Boot); b != nil && b.Result != nil && b.Result.Block != 0 {
+			k.Block = b.Result.Block
+		}
+	}
+	return k
+}
+
+func (m *Model) addTrial(r *Record) {
+	if r.Slot == nil {
+		return
+	}
+	key := m.key(*r.Slot)
+	t := m.trials[key]
+	if t == nil {
+		t = &Trial{Slot: *r.Slot}
+		t.Slot.Block = key.Block
+		m.trials[key] = t
+		m.Trials = append(m.Trials, t)
+	}
+	a := t.attempt(r)
+	switch r.Kind {
+	case KindStarted:
+		a.Started = r.At
+	case KindEnded:
+		a.Ended, a.ended = r.At, r.Outcome
+		if r.Outcome != "" && r.Outcome != OK {
+			a.Outcome, a.Reason = r.Outcome, r.Reason
+		}
+	case KindJudged:
+		a.judge(r)
+	}
+	if r.Collect != "" {
+		a.Collect = r.Collect
+	}
+}
+
+// attempt finds the attempt a record belongs to, or makes it. A skipped slot
+// carries number 0 each time it is skipped.
+func (t *Trial) attempt(r *Record) *Attempt {
+	for _, a := range slices.Backward(t.Attempts) {
+		if a.Number == r.Attempt && a.Slot.Boot == r.Slot.Boot && (r.Attempt > 0 || !a.judged) {
+			return a
+		}
+	}
+	a := &Attempt{Number: r.Attempt, Slot: *r.Slot, Outcome: Interrupted}
+	a.Slot.Block = t.Slot.Block
+	t.Attempts = append(t.Attempts, a)
+	return a
+}
+
+// judge takes the verdict over, with one exception: infrastructure that failed
+// after the end (collection) never replaces how the trial itself ended (law 3).
+func (a *Attempt) judge(r *Record) {
+	a.judged = true
+	a.Parsed, a.Summary = r.Parsed, r.Summary
+	if r.Outcome == Lost && a.ended != "" && a.ended != OK && a.ended != Lost {
+		if r.Collect == "" {
+			a.Collect = r.Reason
+		}
+		return
+	}
+	a.Outcome, a.Reason = r.Outcome, r.Reason
+}
+
+func (t *Trial) finish() {
+	for _, a := range t.Attempts {
+		if a.Outcome == Interrupted && a.Reason == "" {
+			a.Reason = "started, but no end is recorded: it runs now, or the controller stopped"
+			if !a.Ended.IsZero() {
+				a.Reason = "it ended, but its evidence was not read: the controller stopped"
+			}
+		}
+		if a.Outcome != OK && a.Outcome != NotApplicable && t.FirstFailure == "" {
+			t.FirstFailure = a.Reason
+		}
+	}
+}

@@ -1,0 +1,111 @@
+package results
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"kernsweep/workloads"
+)
+
+// PlanSummary is what readers of a run need to know of its plan: what was meant
+// to run, so that what is missing can be shown. It is "summary" in plan.json.
+type PlanSummary struct {
+	Sweep   string          `json:"sweep"`
+	Seed    int64           `json:"seed"`
+	Targets []PlannedTarget `json:"targets"` // in lane order
+	Kernels []PlannedKernel `json:"kernels"` // in the sweep's order
+	// Cells in the order reports show them. A cell stands here once.
+	Cells []PlannedCell `json:"cells"`
+	// Metrics by "WORKLOAD.SCENARIO", in the workload's order.
+	Metrics map[string][]workloads.Metric `json:"metrics"`
+}
+
+// PlannedTarget is a lane of the plan.
+type PlannedTarget struct {
+	Name      string `json:"name"`
+	Arch      string `json:"arch,omitempty"`
+	Boot      string `json:"boot,omitempty"`       // label of the boot method
+	Emulated  bool   `json:"emulated,omitempty"`   // the machine is emulated
+	HostBound bool   `json:"host_bound,omitempty"` // its figures depend on the controller's load
+	Clock     string `json:"clock,omitempty"`      // targets.Network.Clock: "guest" = only the target's clock counts
+	Boots     int    `json:"boots"`                // planned, all kernels together
+	KnownGood string `json:"known_good,omitempty"`
+}
+
+// PlannedKernel is a kernel of the plan.
+type PlannedKernel struct {
+	Name      string `json:"name"`
+	Scheduler string `json:"scheduler,omitempty"` // as configured
+	Release   string `json:"release,omitempty"`   // glob
+}
+
+// PlannedCell is a cell of the plan.
+type PlannedCell struct {
+	Cell
+	Baseline string `json:"baseline,omitempty"` // kernel of its matrix's baseline
+	Boots    int    `json:"boots"`              // blocks
+	Repeat   int    `json:"repeat"`             // trials that count, in each boot
+	Warmup   int    `json:"warmup,omitempty"`   // trials that do not, in each boot
+	NA       string `json:"na,omitempty"`       // why the cell will not run; "" = it will
+}
+
+// planDoc is plan.json.
+type planDoc struct {
+	Summary PlanSummary     `json:"summary"`
+	Plan    json.RawMessage `json:"plan"`
+}
+
+// WritePlan writes plan.json: the summary for readers, and the resolved plan
+// that rerun and resume execute, which only its writer understands.
+func (r *Run) WritePlan(summary PlanSummary, plan any) error {
+	raw, err := json.Marshal(plan)
+	if err != nil {
+		return fmt.Errorf("run %s: plan: %w", r.dir, err)
+	}
+	if err := writeJSON(filepath.Join(r.dir, planFile), planDoc{Summary: summary, Plan: raw}); err != nil {
+		return fmt.Errorf("run %s: %w", r.dir, err)
+	}
+	return nil
+}
+
+// ReadPlan reads plan.json; plan, when not nil, receives the resolved plan.
+// Without the file the error is fs.ErrNotExist.
+func (r *Run) ReadPlan(plan any) (PlanSummary, error) {
+	b, err := os.ReadFile(filepath.Join(r.dir, planFile))
+	if err != nil {
+		return PlanSummary{}, fmt.Errorf("run %s: %w", r.dir, err)
+	}
+	var doc planDoc
+	err = json.Unmarshal(b, &doc)
+	if err == nil && plan != nil {
+		err = json.Unmarshal(doc.Plan, plan)
+	}
+	if err != nil {
+		return PlanSummary{}, fmt.Errorf("run %s: %s is damaged: %w", r.dir, planFile, err)
+	}
+	return doc.Summary, nil
+}
+
+// State is everything a reader derives from a run.
+type State struct {
+	Journal *Journal
+	Plan    PlanSummary // zero when the run has no plan.json (an import)
+	Model   *Model
+}
+
+// State reads the journal and the plan.
+func (r *Run) State() (*State, error) {
+	j, err := r.Journal()
+	if err != nil {
+		return nil, err
+	}
+	p, err := r.ReadPlan(nil)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	return &State{Journal: j, Plan: p, Model: Load(j.Records)}, nil
+}

@@ -1,0 +1,261 @@
+package results
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+var t0 = time.Date(2026, 11, 30, 22, 0, 0, 0, time.UTC)
+
+func newRun(t *testing.T) *Run {
+	t.Helper()
+	r, err := Create(t.TempDir(), "overnight", RunMeta{Who: "kim", Host: "lab", Version: "test", Seed: 7}, t0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func journal(t *testing.T, r *Run) *Journal {
+	t.Helper()
+	j, err := r.Journal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+func TestAppendNumbersRecordsOfConcurrentLanes(t *testing.T) {
+	run := newRun(t)
+	w, err := run.OpenWriter("kim")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	const lanes, each = 5, 20
+	for l := range lanes {
+		wg.Go(func() {
+			for range each {
+				if _, err := w.Append(t.Context(), Record{Lane: "t" + strconv.Itoa(l), Kind: KindNote, Note: "tab\tand\nline"}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if _, err := w.Append(t.Context(), Record{Kind: KindRun, Note: NoteEnded}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	j := journal(t, run)
+	if len(j.Notes) != 0 || len(j.Records) != lanes*each+1 || len(j.Doubtful) != 0 {
+		t.Fatalf("%d records, %d doubtful, notes %q", len(j.Records), len(j.Doubtful), j.Notes)
+	}
+	last := map[string]int{}
+	for i, r := range j.Records {
+		if r.Seq != i+1 || r.At.IsZero() || (r.Lane != "" && r.LaneSeq != last[r.Lane]+1) {
+			t.Fatalf("record %d: %+v", i, r)
+		}
+		last[r.Lane] = r.LaneSeq
+	}
+	if _, err := w.Append(t.Context(), Record{Kind: KindNote}); err == nil {
+		t.Error("an append to a closed journal succeeded")
+	}
+}
+
+func TestAppendIgnoresCancelWhenFree(t *testing.T) {
+	run := newRun(t)
+	w, err := run.OpenWriter("kim")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := w.Append(ctx, Record{Kind: KindNote, Note: "how it ended"}); err != nil {
+		t.Error(err)
+	}
+	<-w.turn // another append hangs
+	if _, err := w.Append(ctx, Record{Kind: KindNote}); !errors.Is(err, context.Canceled) {
+		t.Errorf("waiting behind a hanging append: %v", err)
+	}
+	w.turn <- struct{}{}
+}
+
+func TestSecondWriterIsRefusedByName(t *testing.T) {
+	run := newRun(t)
+	w, err := run.OpenWriter("kim")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []string{"both locks", "without flock"} {
+		_, err = run.OpenWriter("alex")
+		var locked *LockedError
+		if !errors.As(err, &locked) || locked.Holder.Owner != "kim" || locked.Holder.PID != os.Getpid() ||
+			!strings.Contains(err.Error(), "being written by kim, process ") {
+			t.Fatalf("%s: %v", step, err)
+		}
+		if err := w.lock.lock.Unlock(); err != nil { // as on a file system without flock
+			t.Fatal(err)
+		}
+	}
+	if j := journal(t, run); len(j.Records) != 0 {
+		t.Errorf("the refused writer wrote: %+v", j.Records)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	w, err = run.OpenWriter("alex")
+	if err != nil {
+		t.Fatalf("after a clean end: %v", err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestHolderOnAnotherHostIsNotTakenOver(t *testing.T) {
+	run := newRun(t)
+	if err := createHolder(run.Dir(), Holder{Owner: "alex", Host: "elsewhere.example", PID: 12, Since: t0}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := run.OpenWriter("kim")
+	var locked *LockedError
+	if !errors.As(err, &locked) || !strings.Contains(err.Error(), "if it does not, remove "+filepath.Join(run.Dir(), ownerFile)) {
+		t.Fatal(err)
+	}
+}
+
+func TestHolderOfAnEarlierBootOrReusedPIDIsStale(t *testing.T) {
+	me := thisHolder("kim", t0)
+	if !alive(me, me) {
+		t.Error("this process counts as dead")
+	}
+	earlier, reused := me, me
+	earlier.BootID = "another"
+	reused.Start = "1"
+	if alive(earlier, me) || alive(reused, me) {
+		t.Error("a dead holder counts as alive")
+	}
+}
+
+// A process killed by SIGKILL in the middle of its appends loses nothing that
+// it was told is safe, and the next writer takes over with a note.
+func TestKill9LosesNothingAcknowledged(t *testing.T) {
+	run := newRun(t)
+	written := 0
+	for round, want := range []int{1, 7, 40} {
+		acked := killAfter(t, run, want)
+		j := journal(t, run)
+		if j.lastNo < acked {
+			t.Fatalf("round %d: record %d was acknowledged, the journal ends at %d: %q", round, acked, j.lastNo, j.Notes)
+		}
+		if len(j.Records) <= written || len(j.Doubtful) != 0 {
+			t.Fatalf("round %d: %d records, %d doubtful: %q", round, len(j.Records), len(j.Doubtful), j.Notes)
+		}
+		written = len(j.Records)
+	}
+	w, err := run.OpenWriter("kim")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	j := journal(t, run)
+	last := j.Records[len(j.Records)-1]
+	if !strings.Contains(last.Note, "taken over from child, process ") && !strings.Contains(last.Note, "repaired") {
+		t.Errorf("no note of the takeover: %+v", last)
+	}
+	if len(j.Notes) != 0 {
+		t.Errorf("after the repair: %q", j.Notes)
+	}
+}
+
+// killAfter runs a child and kills it once it has acknowledged n records; it
+// returns the last number that was.
+func killAfter(t *testing.T, run *Run, n int) int {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, os.Args[0])
+	cmd.Env = append(os.Environ(), "JOURNAL_CHILD=append", "JOURNAL_RUN="+run.Dir())
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	acked, lines := 0, bufio.NewScanner(out)
+	for i := 0; lines.Scan(); i++ {
+		if acked, err = strconv.Atoi(lines.Text()); err != nil {
+			t.Fatal(err)
+		}
+		if i == n {
+			if err := cmd.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := cmd.Wait(); err == nil || acked == 0 {
+		t.Fatalf("the child was not killed at work: %v", err)
+	}
+	return acked
+}
+
+// A write cut short is taken back, so that the record after it is readable.
+func TestFullDiskLeavesNoHalfRecord(t *testing.T) {
+	run := newRun(t)
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "JOURNAL_CHILD=full", "JOURNAL_RUN="+run.Dir())
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := journal(t, run)
+	if len(j.Notes) != 0 || fmt.Sprintln(len(j.Records)) != string(out) {
+		t.Errorf("%d records, last acknowledged %s, notes %q", len(j.Records), out, j.Notes)
+	}
+}
+
+func TestFullDiskIsSaidClearly(t *testing.T) {
+	run := newRun(t)
+	w, err := run.OpenWriter("kim")
+	if err != nil {
+		t.Fatal(err)
+	}
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.file.Close(); err != nil {
+		t.Fatal(err)
+	}
+	w.file = full
+	_, err = w.Append(t.Context(), Record{Kind: KindNote})
+	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "is full; make room") {
+		t.Error(err)
+	}
+	if _, again := w.Append(t.Context(), Record{Kind: KindNote}); !errors.Is(again, syscall.ENOSPC) {
+		t.Errorf("after an error of unknown extent: %v", again)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
