@@ -27,7 +27,7 @@ type Job struct {
 	done     chan struct{}
 
 	mu      sync.Mutex
-	group   int // process group of the task, 0 before the first process
+	groups  []int // process groups of the task, the newest last
 	live    int
 	stopped bool // by -stop-after
 	timeout bool // by -deadline
@@ -76,21 +76,22 @@ func (j *Job) Start(p Proc) (*Process, error) {
 	if j.ended {
 		return nil, failure(name + ": not started, the task is over")
 	}
-	if j.live == 0 {
-		j.group = 0 // the old group is gone with its last process
+	group := 0 // a new one: the old group may be gone with its last process
+	if j.live > 0 {
+		group = j.groups[len(j.groups)-1]
 	}
 	attr := &syscall.ProcAttr{
 		Env:   append(append(os.Environ(), j.env...), p.Env...),
 		Files: files,
-		Sys:   &syscall.SysProcAttr{Setpgid: true, Pgid: j.group},
+		Sys:   &syscall.SysProcAttr{Setpgid: true, Pgid: group},
 	}
 	start := Now()
 	pid, err := syscall.ForkExec(path, argv, attr)
 	if err != nil {
 		return nil, failure(argv[0] + ": cannot be started: " + err.Error())
 	}
-	if j.group == 0 {
-		j.group = pid
+	if group == 0 {
+		j.groups = append(j.groups, pid)
 	}
 	j.live++
 	pr := &Process{PID: pid, done: make(chan struct{}), task: wire.Task{Name: name, PID: pid, StartNS: start}}
@@ -170,7 +171,7 @@ func resolve(p Proc) (path string, argv []string, err error) {
 		return "", nil, failure("no command given")
 	}
 	if p.Self {
-		return "/proc/self/exe", append([]string{"kernsweep-agent", "child"}, p.Argv...), nil
+		return selfPath(), append([]string{"kernsweep-agent", "child"}, p.Argv...), nil
 	}
 	if strings.Contains(p.Argv[0], "/") {
 		return p.Argv[0], p.Argv, nil
@@ -183,6 +184,15 @@ func resolve(p Proc) (path string, argv []string, err error) {
 		}
 	}
 	return "", nil, failure(p.Argv[0] + ": not found in PATH (" + os.Getenv("PATH") + ")")
+}
+
+// selfPath is this program. Under a user-mode emulator the kernel cannot run
+// /proc/self/exe: there KERNSWEEP_AGENT names a script that can.
+func selfPath() string {
+	if p := os.Getenv("KERNSWEEP_AGENT"); p != "" {
+		return p
+	}
+	return "/proc/self/exe"
 }
 
 func base(s string) string { return s[strings.LastIndexByte(s, '/')+1:] }

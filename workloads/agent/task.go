@@ -30,6 +30,10 @@ func task(name string) Task {
 
 // child finds the code of a re-executed agent by name, nil when there is none.
 func child(name string) Child {
+	switch name {
+	case "true": // the self-test's
+		return func([]string) int { return 0 }
+	}
 	return nil
 }
 

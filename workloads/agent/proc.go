@@ -1,0 +1,101 @@
+package agent
+
+import (
+	"os"
+	"strconv"
+	"strings"
+)
+
+// procInfo is the part of /proc/PID/stat that identifies a process.
+type procInfo struct {
+	pid, ppid, group int
+	name             string
+	state            byte
+	start            string // field 22, in ticks since boot
+}
+
+// readProc reads /proc/PID/stat; ok is false when there is no such process.
+func readProc(pid int) (procInfo, bool) {
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return procInfo{}, false
+	}
+	return parseProc(string(b))
+}
+
+// parseProc takes the command name between the first "(" and the last ")",
+// since it may hold blanks and brackets itself.
+func parseProc(s string) (p procInfo, ok bool) {
+	open, end := strings.IndexByte(s, '('), strings.LastIndexByte(s, ')')
+	if open < 1 || end < open {
+		return p, false
+	}
+	f := strings.Fields(s[end+1:])
+	if len(f) < 20 || len(f[0]) != 1 {
+		return p, false
+	}
+	p.name, p.state, p.start = s[open+1:end], f[0][0], f[19]
+	var errs [3]error
+	p.pid, errs[0] = strconv.Atoi(strings.TrimSpace(s[:open]))
+	p.ppid, errs[1] = strconv.Atoi(f[1])
+	p.group, errs[2] = strconv.Atoi(f[2])
+	return p, errs[0] == nil && errs[1] == nil && errs[2] == nil
+}
+
+// processes lists all processes that can be read.
+func processes() []procInfo {
+	d, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	defer d.Close()
+	names, _ := d.Readdirnames(-1) // what could be listed is used
+	var ps []procInfo
+	for _, n := range names {
+		pid, err := strconv.Atoi(n)
+		if err != nil {
+			continue
+		}
+		if p, ok := readProc(pid); ok {
+			ps = append(ps, p)
+		}
+	}
+	return ps
+}
+
+// alive reports whether the process pid that started at tick start still runs.
+func alive(pid int, start string) bool {
+	p, ok := readProc(pid)
+	return ok && p.start == start && p.state != 'Z'
+}
+
+// oneLine reads a small file without its line end; "" when it cannot be read.
+func oneLine(path string) string {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(b))
+}
+
+// highWaterKB is the largest resident set of this process so far; 0 if unknown.
+// getrusage would count the program that this process was before exec.
+func highWaterKB() int64 {
+	b, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0
+	}
+	_, rest, ok := strings.Cut(string(b), "VmHWM:")
+	if !ok {
+		return 0
+	}
+	f := strings.Fields(rest)
+	if len(f) == 0 {
+		return 0
+	}
+	n, err := strconv.ParseInt(f[0], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}

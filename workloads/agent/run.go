@@ -1,0 +1,114 @@
+package agent
+
+import (
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"kernsweep/workloads/wire"
+)
+
+// runTask is `agent run`. Its exit status is 0 when the spool was delivered,
+// whatever became of the task.
+func runTask(args []string) int {
+	o, err := parseRun(args)
+	if err != nil {
+		return die(err)
+	}
+	ignoreHangup()
+	adoptOrphans()
+	syscall.Setsid() // fails where the agent leads a session already
+	if runtime.NumCPU() > 2 {
+		runtime.GOMAXPROCS(2) // one for the sampler, one for what waits
+	}
+	file, err := createSpool(o.spool)
+	if err != nil {
+		return die(err)
+	}
+	spool, err := wire.NewWriter(file, o.limit)
+	if err != nil {
+		removeSpool(file.path)
+		return die(failure("spool " + file.path + ": " + err.Error()))
+	}
+	writeBegin(spool, o)
+	status, reason := perform(spool, o)
+	file.release()
+	writeEnd(spool, status, reason)
+	syscall.Close(file.fd)
+	if err := printFile(file.path); err != nil {
+		return die(err)
+	}
+	if !o.keep {
+		removeSpool(file.path)
+	}
+	return 0
+}
+
+func writeBegin(w *wire.Writer, o runFlags) {
+	start := ""
+	if p, ok := readProc(os.Getpid()); ok {
+		start = p.start
+	}
+	b := line(nil, "pid", strconv.Itoa(os.Getpid()))
+	b = line(b, "start", start)
+	b = line(b, "boot_id", oneLine("/proc/sys/kernel/random/boot_id"))
+	b = line(b, "wall", itoa(time.Now().UnixNano()))
+	b = line(b, "argv", strings.Join(o.task, " "))
+	b = line(b, "agent", "go "+runtime.Version()+" "+runtime.GOARCH)
+	b = line(b, "autogroup", oneLine("/proc/sys/kernel/sched_autogroup_enabled"))
+	b = line(b, "cgroup", oneLine("/proc/self/cgroup"))
+	w.Write(wire.TypeBegin, Now(), "", b)
+}
+
+// line appends key=value; an unknown value is left out, a line end becomes a blank.
+func line(b []byte, key, v string) []byte {
+	if v == "" {
+		return b
+	}
+	b = append(b, key...)
+	b = append(b, '=')
+	b = append(b, strings.ReplaceAll(v, "\n", " ")...)
+	return append(b, '\n')
+}
+
+func writeEnd(w *wire.Writer, status, reason string) {
+	var ru syscall.Rusage
+	b := line(nil, "status", status)
+	b = line(b, "reason", reason)
+	if kb := highWaterKB(); kb > 0 {
+		b = line(b, "rss_kb", itoa(kb))
+	}
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &ru) == nil {
+		us := int64(ru.Utime.Sec+ru.Stime.Sec)*1e6 + int64(ru.Utime.Usec+ru.Stime.Usec)
+		b = line(b, "cpu_us", itoa(us))
+	}
+	b = line(b, "wall", itoa(time.Now().UnixNano()))
+	w.Write(wire.TypeEnd, Now(), "", b)
+}
+
+// perform runs the task and returns the end record's status and reason.
+func perform(w *wire.Writer, o runFlags) (status, reason string) {
+	fn := task(o.task[0])
+	if fn == nil {
+		return "failed", "this agent has no task " + strconv.Quote(o.task[0])
+	}
+	if o.listen != 0 {
+		if why := portTaken(o.listen, o.udp); why != "" {
+			return "failed", why
+		}
+	}
+	l, err := newLoop(w, o)
+	if err != nil {
+		return "failed", err.Error()
+	}
+	defer l.close()
+	return l.run(fn)
+}
+
+func die(err error) int {
+	writeAll(2, []byte("kernsweep-agent: "+strings.TrimSpace(err.Error())+"\n"))
+	return 2
+}

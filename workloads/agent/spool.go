@@ -1,0 +1,159 @@
+package agent
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// spoolFile is the spool on disk, written with raw calls.
+type spoolFile struct {
+	fd   int
+	path string
+}
+
+// reserve is kept in a file of its own, and given back before the end record is
+// written, so that a full file system cannot swallow it.
+const reserve = 8 << 10
+
+// createSpool creates the file and its reserve. An empty path means a new file
+// in the first directory that will take it, memory-backed ones first.
+func createSpool(path string) (*spoolFile, error) {
+	paths := []string{path}
+	if path == "" {
+		name := "/kernsweep-" + strconv.Itoa(os.Getpid()) + ".spool"
+		paths = []string{"/dev/shm" + name, "/tmp" + name, "/var/tmp" + name, "/run" + name}
+	}
+	var first error
+	for _, p := range paths {
+		fd, err := syscall.Open(p, syscall.O_CREAT|syscall.O_EXCL|syscall.O_RDWR|syscall.O_CLOEXEC, 0o600)
+		if err == nil {
+			err = writeReserve(p)
+			if err == nil {
+				return &spoolFile{fd: fd, path: p}, nil
+			}
+			syscall.Close(fd)
+			os.Remove(p)
+		}
+		if first == nil {
+			first = failure("spool " + p + ": " + err.Error())
+		}
+	}
+	return nil, first
+}
+
+func writeReserve(path string) error {
+	return os.WriteFile(path+".reserve", make([]byte, reserve), 0o600)
+}
+
+func (f *spoolFile) Write(b []byte) (int, error) {
+	off, err := syscall.Seek(f.fd, 0, 1)
+	if err != nil {
+		return 0, err
+	}
+	n, err := writeAll(f.fd, b)
+	if err != nil {
+		// Half a record would make everything after it unreadable.
+		if syscall.Ftruncate(f.fd, off) == nil {
+			syscall.Seek(f.fd, off, 0)
+			n = 0
+		}
+	}
+	return n, err
+}
+
+// release gives the reserve back.
+func (f *spoolFile) release() { os.Remove(f.path + ".reserve") }
+
+// writeAll writes all of b to fd.
+func writeAll(fd int, b []byte) (int, error) {
+	done := 0
+	for done < len(b) {
+		n, err := syscall.Write(fd, b[done:])
+		if n > 0 {
+			done += n
+		}
+		switch err {
+		case nil, syscall.EINTR:
+		case syscall.EAGAIN:
+			if err := syscall.SetNonblock(fd, false); err != nil {
+				return done, err
+			}
+		default:
+			return done, err
+		}
+	}
+	return done, nil
+}
+
+// printFile copies a spool to stdout.
+func printFile(path string) error {
+	fd, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return failure(path + ": " + err.Error())
+	}
+	defer syscall.Close(fd)
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := syscall.Read(fd, buf)
+		if err == syscall.EINTR {
+			continue
+		}
+		if err != nil {
+			return failure(path + ": " + err.Error())
+		}
+		if n == 0 {
+			return nil
+		}
+		if _, err := writeAll(1, buf[:n]); err != nil {
+			return failure("stdout: " + err.Error() + "; the spool stays in " + path)
+		}
+	}
+}
+
+// removeSpool removes a spool and what belongs to it.
+func removeSpool(path string) {
+	os.Remove(path)
+	os.Remove(path + ".reserve")
+}
+
+// hasEnd reports whether the spool at path is complete. Nothing is written
+// after an end record, so it begins the last few hundred bytes' last record.
+func hasEnd(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	size, err := f.Seek(0, 2)
+	if err != nil {
+		return false
+	}
+	tail := make([]byte, min(size, 64<<10))
+	if _, err := f.ReadAt(tail, size-int64(len(tail))); err != nil {
+		return false
+	}
+	s := string(tail)
+	for {
+		i := strings.LastIndex(s, "\nend ")
+		if i < 0 {
+			return false
+		}
+		if endsWith(tail[i+1:]) {
+			return true
+		}
+		s = s[:i]
+	}
+}
+
+// endsWith reports whether b is exactly one record.
+func endsWith(b []byte) bool {
+	head, body, ok := strings.Cut(string(b), "\n")
+	f := strings.Fields(head)
+	if !ok || len(f) < 3 {
+		return false
+	}
+	n, err := strconv.Atoi(f[2])
+	return err == nil && len(body) == n+1
+}
