@@ -1,0 +1,91 @@
+package iperf
+
+import "strings"
+
+// sort divides the rows of a text into final lines and intervals, and gives
+// each its role and direction.
+func (t *textReader) sort() {
+	r := t.r
+	for i := range t.rows {
+		t.attribute(&t.rows[i])
+	}
+	final := t.finals()
+	for i, row := range t.rows {
+		switch {
+		case !final[i]:
+			r.Intervals = append(r.Intervals, row)
+		case row.Sum:
+			r.Sums = append(r.Sums, row)
+		default:
+			r.Streams = append(r.Streams, row)
+		}
+	}
+	if len(t.rows) > 0 && r.Tool == "" {
+		r.Tool = Iperf2
+	}
+}
+
+// attribute fills Role and Direction from the process and the id. A star marks
+// a stream against the usual direction (2.1.x).
+func (t *textReader) attribute(row *Row) {
+	p := t.r.Process
+	if row.Role == "" && t.r.Tool != Iperf3 && p != "" {
+		sends := p == Client
+		if strings.HasPrefix(row.ID, "*") || p == Server && t.reverse[row.ID] {
+			sends = !sends
+		}
+		if row.Sum && len(t.reverse) > 0 {
+			sends = t.sumSends(sends)
+		}
+		row.Role = Receiver
+		if sends {
+			row.Role = Sender
+		}
+	}
+	if row.Direction == "" && p != "" && t.r.Tool != Iperf3 {
+		row.Direction = Down
+		if (p == Client) == (row.Role == Sender) {
+			row.Direction = Up
+		}
+	}
+}
+
+// sumSends is the role of a sum: that of its streams, when all are reverse.
+func (t *textReader) sumSends(usual bool) bool {
+	for _, reverse := range t.reverse {
+		if !reverse {
+			return usual
+		}
+	}
+	return !usual
+}
+
+// finals marks the final line of every id. iperf3 says it by role. Otherwise it
+// is the longest line from 0, when no interval goes on beyond it: with
+// intervals and no such line the process died, and there is none.
+func (t *textReader) finals() map[int]bool {
+	final := map[int]bool{}
+	type key struct{ id, role string }
+	best := map[key]int{}
+	last := map[key]float64{}
+	roles := false
+	for i, row := range t.rows {
+		if t.r.Tool == Iperf3 && row.Role != "" {
+			roles, final[i] = true, true
+		}
+		k := key{row.ID, row.Direction}
+		last[k] = max(last[k], row.End)
+		if j, ok := best[k]; row.Start == 0 && !row.Omitted && (!ok || row.End >= t.rows[j].End) {
+			best[k] = i
+		}
+	}
+	if roles {
+		return final
+	}
+	for k, i := range best {
+		if t.rows[i].End >= last[k]-0.11 { // 2.0.x prints tenths
+			final[i] = true
+		}
+	}
+	return final
+}
