@@ -50,6 +50,9 @@ type Task struct {
 	Involuntary       int64 // ru_nivcsw
 	MaxRSSKB          int64
 	TimedOut, Stopped bool
+	// Missing names the figures that the agent could not have ("utime_us",
+	// "nvcsw", …); their fields are 0 and mean nothing.
+	Missing []string
 }
 
 // Snapshot is the raw counters of one moment.
