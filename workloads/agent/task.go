@@ -24,6 +24,8 @@ func task(name string) Task {
 	switch name {
 	case "exec":
 		return execTask
+	case "crunch":
+		return crunchTask
 	}
 	return nil
 }
@@ -31,6 +33,8 @@ func task(name string) Task {
 // child finds the code of a re-executed agent by name, nil when there is none.
 func child(name string) Child {
 	switch name {
+	case "crunch":
+		return crunchChild
 	case "true": // the self-test's
 		return func([]string) int { return 0 }
 	}
