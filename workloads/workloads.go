@@ -111,6 +111,9 @@ type Env struct {
 	Deadline time.Duration
 	Sample   time.Duration
 	Tools    map[string]string // tool name -> path or version on the target, from the probe
+	// Ended, when set, is told how the measured task ended before anything is
+	// collected (law 3). Workloads hand it to their target's Task.
+	Ended func(how string)
 }
 
 // Side is one end of a trial.
@@ -130,6 +133,9 @@ type Task struct {
 	Listen int
 	UDP    bool // Listen is a UDP port
 	Ready  func()
+	// Ended, when set, is called once when the task is over, or its link is
+	// lost, before the spool is read: "ok", "failed: …", "timeout", "link lost: …".
+	Ended func(how string)
 	// StopAfter ends the task in good order (TERM, then KILL): a server.
 	StopAfter time.Duration
 	Deadline  time.Duration // ends it as a failure
