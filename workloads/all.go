@@ -2,5 +2,7 @@ package workloads
 
 // All names every workload kind. A new one is one file and one line here.
 func All() map[string]func() Workload {
-	return map[string]func() Workload{}
+	return map[string]func() Workload{
+		"crunch": func() Workload { return &Crunch{} },
+	}
 }

@@ -130,3 +130,14 @@ func SwapTraffic(snaps []wire.Snapshot) (pages uint64, ok bool) {
 	}
 	return pages, true
 }
+
+// CPUs is the number of running CPUs in the last snapshot that tells, 0 when
+// none does.
+func CPUs(snaps []wire.Snapshot) int {
+	for i := len(snaps) - 1; i >= 0; i-- {
+		if n := len(parse(snaps[i]).cpus); n > 0 {
+			return n
+		}
+	}
+	return 0
+}
