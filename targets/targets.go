@@ -24,6 +24,8 @@ type Target struct {
 
 	Dial DialFunc // set by the composition root
 	Held Conn     // link to the running system, nil while none; Boot closes and replaces it
+
+	watch *watch // of the console, from one Boot to the next; nil while none
 }
 
 // SSH says how to log in to a target.
@@ -60,6 +62,22 @@ type Timeouts struct {
 	Boot    time.Duration `hcl:"boot,optional" doc:"until the new system answers over SSH (default 5m)"`
 	Silence time.Duration `hcl:"silence,optional" doc:"a console silent this long while booting is a hang (default 60s)"`
 	Exec    time.Duration `hcl:"exec,optional" doc:"for a small command (default 30s)"`
+}
+
+// WithDefaults fills what is not set; the defaults are stated here only.
+func (o Timeouts) WithDefaults() Timeouts {
+	for _, d := range []struct {
+		at   *time.Duration
+		unit time.Duration
+	}{
+		{&o.Down, 2 * time.Minute}, {&o.Boot, 5 * time.Minute},
+		{&o.Silence, time.Minute}, {&o.Exec, 30 * time.Second},
+	} {
+		if *d.at <= 0 {
+			*d.at = d.unit
+		}
+	}
+	return o
 }
 
 // Kernel is one bootable variant, resolved for one target.
@@ -122,6 +140,7 @@ type Traits interface {
 type BootTraits struct {
 	Cmdline   bool // it hands Kernel.Args, and so the nonce, to the kernel
 	Image     bool // it needs Kernel.Image
+	Running   bool // it asks the running system, so Boot logs in there first
 	OnlyOnce  bool // it cannot start anything: one boot a run ("none")
 	Local     bool // boots load the controller's CPUs, so they are gated there
 	Emulated  bool // the machine is emulated

@@ -1,0 +1,226 @@
+package targets
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// await waits until the started system answers over SSH with a new boot_id.
+func (b *booting) await(ctx context.Context) (Conn, string, error) {
+	if b.traits.Running {
+		conn, id, err := b.awaitDown(ctx)
+		if err != nil || conn != nil {
+			return conn, id, err
+		}
+	}
+	if b.w != nil && !b.traits.OnlyOnce {
+		b.w.arm(b.time.Silence)
+		if b.t.Ready != "" {
+			if err := b.awaitReady(ctx); err != nil {
+				return nil, "", err
+			}
+		}
+	}
+	wait := pollFirst
+	for {
+		conn, id, err := b.try(ctx, b.time.Exec)
+		if conn != nil {
+			return conn, id, nil
+		}
+		if ctx.Err() != nil {
+			return nil, "", b.over(ctx)
+		}
+		b.lastDial = err
+		if b.stillUp && !b.wasDown && time.Since(b.asked) > b.time.Down {
+			return nil, "", b.kernelError(StageNotRebooted, fmt.Errorf("boot %s still answers %s after the start was asked for",
+				b.old[len(b.old)-1], b.time.Down))
+		}
+		if err := b.consoleOver(); err != nil {
+			return nil, "", err
+		}
+		b.pause(ctx, wait)
+		wait = min(2*wait, pollLast)
+	}
+}
+
+// awaitDown polls the old system until it is gone. It returns a Conn when a new
+// boot answered in between.
+func (b *booting) awaitDown(ctx context.Context) (Conn, string, error) {
+	for b.phaseSeen() == PhaseAsked {
+		left := b.time.Down - time.Since(b.asked)
+		if left <= 0 && b.stillUp {
+			return nil, "", &NotDownError{b.t.Name, b.old[len(b.old)-1], b.time.Down}
+		}
+		if left <= 0 {
+			break // whatever answers there, it is not the old boot
+		}
+		b.stillUp = false
+		conn, id, err := b.try(ctx, min(left, tryTime))
+		if conn != nil {
+			return conn, id, nil
+		}
+		if ctx.Err() != nil {
+			return nil, "", b.over(ctx)
+		}
+		b.lastDial = err
+		if b.wasDown {
+			break
+		}
+		b.pause(ctx, time.Second)
+	}
+	return nil, "", nil
+}
+
+// answers says that an SSH server is there, though it does not let us in (yet).
+func answers(e *LinkError) bool { return e.Phase != "connect" }
+
+// awaitReady waits for the console's word that SSH may be tried.
+func (b *booting) awaitReady(ctx context.Context) error {
+	for {
+		st := b.w.state()
+		switch {
+		case st.Ready:
+			return nil
+		case st.Ended != nil || st.Silent:
+			// SSH may answer all the same (a wrong pattern, a console server
+			// that closed), and then the probe has the last word.
+			return nil
+		}
+		select {
+		case <-b.w.changed:
+		case <-ctx.Done():
+			return b.over(ctx)
+		}
+	}
+}
+
+// consoleOver ends a boot whose console has ended or fallen silent and whose
+// SSH did not answer either.
+func (b *booting) consoleOver() error {
+	if b.w == nil || b.traits.OnlyOnce {
+		return nil
+	}
+	st := b.w.state()
+	switch {
+	case st.Verdict != nil:
+		return errConsoleVerdict
+	case st.Ended != nil && b.traits.Emulated:
+		return b.kernelError(StageEnded, fmt.Errorf("the console closed (%w)%s", st.Ended, b.after()))
+	case st.Silent && st.Bytes == 0 && !b.traits.Emulated:
+		return fmt.Errorf("target %s: its console said nothing for %s after the start of kernel %s was asked for: is it powered, is the console wired to it?",
+			b.t.Name, b.time.Silence, b.k.Name)
+	case st.Silent:
+		return b.kernelError(StageHang, fmt.Errorf("silent for %s%s", b.time.Silence, b.after()))
+	}
+	return nil
+}
+
+// after names the last console line: " after: sda: sda1 sda2".
+func (b *booting) after() string {
+	lines := b.w.lastLines()
+	for i := len(lines) - 1; i >= 0; i-- {
+		if _, msg, _ := kernelTime(lines[i]); msg != "" {
+			return " after: " + msg
+		}
+	}
+	return ", not one line was printed"
+}
+
+// try dials once, with its own deadline. conn is not nil when a new boot answered.
+func (b *booting) try(ctx context.Context, limit time.Duration) (Conn, string, error) {
+	if b.w != nil && b.w.state().Silent {
+		limit = min(limit, lastTry)
+	} else if b.w != nil && b.t.Ready == "" {
+		limit = min(limit, tryTime) // so that silence is not found late
+	}
+	ctx, stop := context.WithTimeout(ctx, limit)
+	defer stop()
+	conn, err := b.t.Dial(ctx, b.t.SSH, DialOptions{AfterBoot: !b.traits.OnlyOnce, Note: b.note})
+	if err != nil {
+		var link *LinkError
+		if !b.wasDown && len(b.old) > 0 && errors.As(err, &link) && link.Phase == "connect" {
+			b.wasDown = true
+			b.reach(PhaseDown)
+		}
+		return nil, "", err
+	}
+	id, err := ReadBootID(ctx, conn)
+	if err == nil && (b.traits.OnlyOnce || !b.isOld(id)) {
+		b.reach(PhaseReachable)
+		return conn, id, nil
+	}
+	_ = conn.Close() // not the boot we wait for
+	if err == nil {
+		if !b.noted {
+			b.noted = true
+			b.note("still up: boot " + id + " answers")
+		}
+		b.stillUp = true
+		err = errors.New("the old boot still answers")
+	}
+	return nil, "", err
+}
+
+func (b *booting) isOld(id string) bool {
+	for _, o := range b.old {
+		if o == id {
+			return true
+		}
+	}
+	return false
+}
+
+// pause waits, or until the console has something to say.
+func (b *booting) pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	var changed chan struct{}
+	if b.w != nil {
+		changed = b.w.changed
+	}
+	select {
+	case <-t.C:
+	case <-changed:
+	case <-ctx.Done():
+	}
+}
+
+// over explains why ctx ended: interrupted, the console's verdict, or time.
+func (b *booting) over(ctx context.Context) error {
+	cause := context.Cause(ctx)
+	if !errors.Is(cause, errBootTime) {
+		return cause
+	}
+	var link *LinkError
+	switch {
+	case b.traits.OnlyOnce:
+		return fmt.Errorf("target %s did not answer over SSH within %s: %w", b.t.Name, b.time.Boot, orTime(b.lastDial))
+	case errors.As(b.lastDial, &link) && answers(link):
+		return fmt.Errorf("target %s answers but does not let us in within %s of the start: %w", b.t.Name, b.time.Boot, b.lastDial)
+	}
+	why := fmt.Sprintf("no answer over SSH within %s", b.time.Boot)
+	switch {
+	case b.stillUp && !b.wasDown:
+		return b.kernelError(StageNotRebooted, fmt.Errorf("the old boot still answers after %s", b.time.Boot))
+	case b.w == nil:
+		why += " (without a console, kernel and network cannot be told apart)"
+	case b.t.Ready != "" && !b.w.state().Ready:
+		why += fmt.Sprintf(", and the console never showed %q%s", b.t.Ready, b.after())
+	default:
+		why += b.after()
+	}
+	if b.lastDial != nil {
+		why += "; last try: " + strings.TrimSpace(b.lastDial.Error())
+	}
+	return b.kernelError(StageUnreachable, errors.New(why))
+}
+
+func orTime(err error) error {
+	if err == nil {
+		return errBootTime
+	}
+	return err
+}

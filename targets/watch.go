@@ -1,0 +1,274 @@
+package targets
+
+import (
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Times of the console watcher. A verdict falls at the latest verdictIdle after
+// the last byte; the wait collects the call trace that follows a sign.
+const (
+	verdictIdle = 400 * time.Millisecond
+	verdictMax  = 5 * time.Second
+	keepLines   = 40
+	keepEvents  = 1000
+)
+
+// ConsoleEvent is a kernel's complaint or a restart seen on the console.
+type ConsoleEvent struct {
+	At    time.Time `json:"at"`    // by the controller's clock
+	Stage string    `json:"stage"` // as in BootError
+	Line  string    `json:"line"`
+}
+
+// watch records a console to its end and reads the signs on it. It never says
+// that a system is up: only a probe does (law 4).
+type watch struct {
+	rwc     io.ReadWriteCloser
+	rec     io.Writer
+	note    func(string)
+	ready   *regexp.Regexp // nil: none
+	onPhase func(Phase)
+	onFail  func() // called once, when verdict is set
+	changed chan struct{}
+	done    chan struct{} // closed when the console has ended
+
+	mu      sync.Mutex
+	scan    lineScanner
+	hist    bootHistory
+	last    []string
+	bytes   int64
+	isReady bool
+	prompts bool // a loader's prompt is a verdict now
+	tolerant,
+	settled, // the boot is over: signs are events
+	stopped bool
+	sign    *ConsoleEvent // the first bad sign, until the verdict
+	signed  time.Time
+	idle    *time.Timer
+	silence time.Duration // 0: not counted
+	quiet   *time.Timer
+	silent  bool
+	ended   error // of the console; io.EOF
+	verdict *ConsoleEvent
+	events  []ConsoleEvent
+	recErr  error
+}
+
+// watchOptions belong to one boot.
+type watchOptions struct {
+	Record   io.Writer // nil: nowhere
+	Note     func(string)
+	Ready    *regexp.Regexp
+	Phase    func(Phase)
+	Fail     func()
+	Wanted   string // glob of the release
+	Tolerant bool   // stalls are notes: the machine is emulated on a busy host
+}
+
+// startWatch begins to read rwc.
+func startWatch(rwc io.ReadWriteCloser, o watchOptions) *watch {
+	w := &watch{
+		rwc: rwc, rec: o.Record, note: o.Note, ready: o.Ready, onPhase: o.Phase, onFail: o.Fail,
+		changed: make(chan struct{}, 1), done: make(chan struct{}),
+		hist: bootHistory{wanted: o.Wanted}, tolerant: o.Tolerant,
+	}
+	w.idle = time.AfterFunc(time.Hour, w.onIdle)
+	w.idle.Stop()
+	w.quiet = time.AfterFunc(time.Hour, w.onSilence)
+	w.quiet.Stop()
+	go w.pump()
+	return w
+}
+
+// pump reads until the console ends or stop closes it.
+func (w *watch) pump() {
+	defer close(w.done)
+	buf := make([]byte, 4096)
+	for {
+		n, err := w.rwc.Read(buf)
+		if n > 0 {
+			w.record(buf[:n])
+			w.feed(buf[:n])
+		}
+		if err != nil {
+			w.end(err)
+			return
+		}
+	}
+}
+
+// record keeps the bytes as they came; the watch goes on when that fails.
+func (w *watch) record(p []byte) {
+	w.mu.Lock()
+	stopped := w.stopped
+	w.mu.Unlock()
+	if w.rec == nil || w.recErr != nil || stopped {
+		return
+	}
+	if _, err := w.rec.Write(p); err != nil {
+		w.recErr = err
+		if w.note != nil {
+			w.note("the console is no longer recorded: " + err.Error())
+		}
+	}
+}
+
+// feed takes bytes of the console.
+func (w *watch) feed(p []byte) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.bytes += int64(len(p))
+	w.silent = false
+	if w.silence > 0 {
+		w.quiet.Reset(w.silence)
+	}
+	for _, c := range p {
+		if line, ok := w.scan.add(c); ok {
+			w.line(line)
+		}
+	}
+	w.checkReady(w.scan.partial())
+	w.idle.Reset(verdictIdle)
+	if w.sign != nil && time.Since(w.signed) >= verdictMax {
+		w.decide()
+	}
+}
+
+// line reads one whole line.
+func (w *watch) line(line string) {
+	w.last = append(w.last, line)
+	if len(w.last) > keepLines {
+		w.last = append(w.last[:0], w.last[len(w.last)-keepLines:]...)
+	}
+	f := w.hist.read(line)
+	if f.again {
+		w.isReady = false
+	}
+	if f.phase != "" && w.onPhase != nil && !w.settled {
+		w.onPhase(f.phase)
+	}
+	if f.stage != "" {
+		what := f.what
+		if what == "" {
+			what = strings.TrimSpace(line)
+		}
+		w.bad(f.stage, what)
+	} else if w.settled && f.phase != "" {
+		w.event(StageRestart, strings.TrimSpace(line))
+	}
+	w.checkReady(line)
+}
+
+// bad takes a sign; the first one of a boot becomes its verdict.
+func (w *watch) bad(stage, line string) {
+	w.event(stage, line)
+	if w.settled || w.verdict != nil {
+		return
+	}
+	if w.tolerant && softStage(stage) {
+		return
+	}
+	e := ConsoleEvent{At: time.Now(), Stage: stage, Line: line}
+	switch {
+	case w.sign == nil:
+		w.sign, w.signed = &e, e.At
+	case outranks(stage, w.sign.Stage):
+		w.sign = &e
+	}
+}
+
+// outranks says that a later sign explains more: a panic for want of a root
+// follows a milder line, and a lockup may end in a panic.
+func outranks(stage, other string) bool {
+	rank := map[string]int{StageNoRoot: 3, StageNoInit: 3, StagePanic: 2}
+	return rank[stage] > rank[other]
+}
+
+func (w *watch) event(stage, line string) {
+	if len(w.events) >= keepEvents {
+		return
+	}
+	w.events = append(w.events, ConsoleEvent{At: time.Now(), Stage: stage, Line: line})
+}
+
+func (w *watch) checkReady(text string) {
+	if w.ready == nil || w.isReady || !w.ready.MatchString(text) {
+		return
+	}
+	w.isReady = true
+	w.quiet.Stop()
+	w.tell()
+}
+
+// tell wakes whoever waits for a change.
+func (w *watch) tell() {
+	select {
+	case w.changed <- struct{}{}:
+	default:
+	}
+}
+
+// onIdle judges what stands on the console when it pauses: a sign with its
+// trace, a line without an end, a prompt.
+func (w *watch) onIdle() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	part := w.scan.partial()
+	if w.sign == nil && part != "" && !w.settled {
+		if stage := badSign(part); stage != "" {
+			w.bad(stage, strings.TrimSpace(part))
+		} else if w.prompts && !w.isReady && loaderPrompt.MatchString(strings.TrimLeft(part, " ")) {
+			w.bad(StageLoader, fmt.Sprintf("stopped at the boot loader's prompt %q", part))
+		}
+	}
+	if w.sign != nil {
+		w.decide()
+	}
+}
+
+// decide turns the sign into the verdict.
+func (w *watch) decide() {
+	if w.verdict == nil && !w.settled {
+		w.verdict = w.sign
+		w.quiet.Stop()
+		if w.onFail != nil {
+			w.onFail()
+		}
+	}
+	w.sign = nil
+	w.tell()
+}
+
+// onSilence notes that the console has said nothing for the agreed time.
+func (w *watch) onSilence() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.silence > 0 && !w.settled {
+		w.silent = true
+		w.tell()
+	}
+}
+
+// end notes that the console has ended.
+func (w *watch) end(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if part, ok := w.scan.cut(0); ok {
+		w.line(part)
+	}
+	w.ended = err
+	w.idle.Stop()
+	w.quiet.Stop()
+	if w.sign != nil {
+		w.decide()
+	}
+	if !w.stopped && w.settled {
+		w.event(StageEnded, "the console closed: "+err.Error())
+	}
+	w.tell()
+}
