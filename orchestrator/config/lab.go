@@ -13,11 +13,18 @@ import (
 
 // Pos is a place in a configuration file.
 type Pos struct {
-	File      string `json:"file"`
-	Line, Col int
+	File string `json:"file"`
+	Line int    `json:"line"` // from 1; 0: the file as a whole, or no file (--var)
+	Col  int    `json:"col"`
 }
 
-func (p Pos) String() string { return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Col) }
+// String is "file:line:col", or the file alone.
+func (p Pos) String() string {
+	if p.Line == 0 {
+		return p.File
+	}
+	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Col)
+}
 
 // Lab is everything one testbeds file (or folder of files) describes, in the
 // order of the files.
@@ -35,6 +42,7 @@ type Lab struct {
 type Target struct {
 	targets.Target
 	Class                            string
+	Note                             string   // free text
 	Uses                             []string // names of shared things, locked while a trial uses them
 	Labels                           []string
 	KnownGood                        string        // name of the kernel that recovery and the end of a lane return to; "" = none
@@ -49,6 +57,7 @@ type Target struct {
 // Kernel is a kernel block.
 type Kernel struct {
 	Name      string
+	Note      string // free text
 	Scheduler string
 	Release   string
 	Cmdline   string
@@ -82,6 +91,7 @@ func (k *Kernel) For(t *Target) (r targets.Kernel, ok bool) {
 // Workload is a workload block. One without scenarios has one named "default".
 type Workload struct {
 	Kind, Name string
+	Note       string // free text
 	Scenarios  []Scenario
 	Pos        Pos
 }
@@ -100,6 +110,7 @@ type Scenario struct {
 // Sweep is a sweep block.
 type Sweep struct {
 	Name         string
+	Note         string // free text
 	Kernels      []string
 	Baseline     string
 	Boots        int   // blocks; default 5

@@ -1,0 +1,378 @@
+package config
+
+import (
+	"fmt"
+	"reflect"
+	"sort"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+)
+
+// ref is what a reference such as kernel.cfs evaluates to.
+type ref struct{ kind, name string }
+
+// rangeOf is a place in the source.
+type rangeOf = hcl.Range
+
+// maxLocals bounds a chain of locals, and maxValue the text one may hold in
+// bytes: doubling forty times would fill any memory.
+const (
+	maxLocals = 200
+	maxValue  = 1 << 20
+)
+
+// evaluator computes values of expressions.
+type evaluator struct {
+	l       *loader
+	refType cty.Type
+	root    *hcl.EvalContext // references, variables, functions
+	full    *hcl.EvalContext // the same with all locals
+	locals  map[string]*attr
+	vars    map[string]cty.Value
+	path    []string // locals under evaluation
+	inCycle map[string]bool
+}
+
+func newEvaluator(l *loader) *evaluator {
+	e := &evaluator{
+		l: l, refType: cty.Capsule("reference", reflect.TypeOf(ref{})),
+		locals: map[string]*attr{}, vars: map[string]cty.Value{}, inCycle: map[string]bool{},
+	}
+	e.root = &hcl.EvalContext{Variables: map[string]cty.Value{}, Functions: l.functions()}
+	for _, kind := range []string{"kernel", "class", "target"} {
+		m := map[string]cty.Value{}
+		for name := range l.decl[kind] {
+			m[name] = e.ref(kind, name)
+		}
+		e.root.Variables[kind] = cty.ObjectVal(m)
+	}
+	kinds := map[string]map[string]cty.Value{}
+	for id, b := range l.decl["workload"] {
+		if kinds[b.labels[0]] == nil {
+			kinds[b.labels[0]] = map[string]cty.Value{}
+		}
+		kinds[b.labels[0]][b.name()] = e.ref("workload", id)
+	}
+	m := map[string]cty.Value{}
+	for kind, names := range kinds {
+		m[kind] = cty.ObjectVal(names)
+	}
+	e.root.Variables["workload"] = cty.ObjectVal(m)
+	e.variables()
+	e.root.Variables["var"] = cty.ObjectVal(e.vars)
+	e.allLocals()
+	return e
+}
+
+func (e *evaluator) ref(kind, name string) cty.Value {
+	return cty.CapsuleVal(e.refType, &ref{kind, name})
+}
+
+// variables takes the value of each variable: --var, the environment, default.
+func (e *evaluator) variables() {
+	for _, b := range e.l.of("variable") {
+		name := b.name()
+		e.vars[name] = cty.DynamicVal
+		var v variableBlock
+		if e.l.decode(b, b.body, inBlock("variable"), false, &v) {
+			e.vars[name] = e.variable(b, v.Default)
+		}
+	}
+	var given []string
+	for name := range e.l.vars {
+		given = append(given, name)
+	}
+	sort.Strings(given)
+	for _, name := range given {
+		if e.l.decl["variable"][name] == nil {
+			e.l.err(Pos{File: "--var " + name}, didYouMean(name, keys(e.l.decl["variable"]), "declare it: variable \""+name+"\" {}"),
+				"no such variable")
+		}
+	}
+}
+
+// variableBlock is a variable block.
+type variableBlock struct {
+	Default     *attr  `hcl:"default,optional" doc:"value when neither --var NAME=VALUE nor KERNSWEEP_VAR_NAME is given; its type decides how they are read"`
+	Description string `hcl:"description,optional" doc:"what it is for"`
+}
+
+func (e *evaluator) variable(b *block, def *attr) cty.Value {
+	name := b.name()
+	want := cty.String
+	val := cty.NilVal
+	if def != nil {
+		e.l.lintNumbers(def.expr)
+		v, ok := e.value(def, e.root)
+		if !ok {
+			return cty.DynamicVal
+		}
+		want, val = v.Type(), v
+	}
+	from := Pos{File: "--var " + name}
+	text, given := e.l.vars[name]
+	if !given {
+		from = Pos{File: "KERNSWEEP_VAR_" + name}
+		text, given = e.l.env("KERNSWEEP_VAR_" + name)
+	}
+	switch {
+	case !given && def == nil:
+		e.l.err(b.pos, fmt.Sprintf("give --var %s=VALUE, set KERNSWEEP_VAR_%s, or write a default", name, name), "variable %q has no value", name)
+		return cty.DynamicVal
+	case !given:
+		return val
+	case !want.IsPrimitiveType():
+		e.l.err(from, "only text, numbers and true or false can be given from outside", "the default of variable %q is a list or a map", name)
+		return cty.DynamicVal
+	}
+	v, err := convert.Convert(cty.StringVal(text), want)
+	if err != nil {
+		e.l.err(from, fmt.Sprintf("its default is at %s", b.pos), "variable %q needs a %s", name, want.FriendlyName())
+		return cty.DynamicVal
+	}
+	return v
+}
+
+// allLocals evaluates every local after those it uses.
+func (e *evaluator) allLocals() {
+	var order []*attr
+	for _, b := range e.l.of("locals") {
+		for _, in := range b.body.blocks {
+			e.l.err(in.pos, "a local is written name = value", "a locals block holds no %q block", in.kind)
+		}
+		for _, a := range b.body.sortedAttrs() {
+			if first := e.locals[a.name]; first != nil {
+				e.l.err(a.pos, fmt.Sprintf("the first is at %s", first.pos), "local %q exists already", a.name)
+				continue
+			}
+			e.locals[a.name] = a
+			order = append(order, a)
+		}
+	}
+	all := map[string]cty.Value{}
+	for _, a := range order {
+		e.l.lintNumbers(a.expr)
+		all[a.name] = e.local(a)
+	}
+	e.full = e.root.NewChild()
+	e.full.Variables = map[string]cty.Value{"local": cty.ObjectVal(all)}
+}
+
+// local is the value of a local, unknown after an error.
+func (e *evaluator) local(a *attr) cty.Value {
+	if a.done {
+		return a.val
+	}
+	for i, name := range e.path {
+		if name == a.name {
+			e.cycle(append(append([]string(nil), e.path[i:]...), a.name))
+			return cty.DynamicVal
+		}
+	}
+	if len(e.path) > maxLocals {
+		e.l.err(a.pos, "", "locals refer to each other more than %d deep", maxLocals)
+		return cty.DynamicVal
+	}
+	e.path = append(e.path, a.name)
+	used := map[string]cty.Value{}
+	for _, t := range a.expr.Variables() {
+		if t.RootName() == "local" && len(t) > 1 {
+			if other := e.locals[stepName(t[1])]; other != nil {
+				used[other.name] = e.local(other)
+			}
+		}
+	}
+	e.path = e.path[:len(e.path)-1]
+	ctx := e.root.NewChild()
+	ctx.Variables = map[string]cty.Value{"local": cty.ObjectVal(used)}
+	v, ok := e.value(a, ctx)
+	if !ok {
+		return cty.DynamicVal
+	}
+	return v
+}
+
+// cycle reports a circle of locals once, from its first local in the file.
+func (e *evaluator) cycle(path []string) {
+	if e.inCycle[path[0]] {
+		return
+	}
+	var where []string
+	for _, name := range path[:len(path)-1] {
+		e.inCycle[name] = true
+		where = append(where, fmt.Sprintf("%s at %s", name, e.locals[name].pos))
+	}
+	e.l.err(e.locals[path[0]].pos, strings.Join(where, ", "), "locals refer to each other in a circle: %s", strings.Join(path, " -> "))
+}
+
+// value evaluates an attribute once. ok is false when it has no value, which
+// has been reported then.
+func (e *evaluator) value(a *attr, ctx *hcl.EvalContext) (cty.Value, bool) {
+	if a.done {
+		return a.val, a.ok
+	}
+	a.done, a.val = true, cty.DynamicVal
+	for _, t := range a.expr.Variables() {
+		if !e.reference(t) {
+			return a.val, false
+		}
+	}
+	v, diags := a.expr.Value(ctx)
+	e.l.hclDiags(diags)
+	if diags.HasErrors() || !v.IsWhollyKnown() {
+		return a.val, false
+	}
+	v, _ = v.UnmarkDeep()
+	if !e.l.checkText(a, v) {
+		return a.val, false
+	}
+	a.val, a.ok = v, true
+	return v, true
+}
+
+// reference checks a path such as kernel.cfs before it is evaluated, for the
+// sake of the message.
+func (e *evaluator) reference(t hcl.Traversal) bool {
+	l, p := e.l, posOf(t.SourceRange())
+	root := t.RootName()
+	switch root {
+	case "local":
+		return e.known(p, t, root, keysOf(e.locals), false)
+	case "var":
+		return e.known(p, t, root, keys(l.decl["variable"]), false)
+	case "kernel", "class", "target":
+		return e.known(p, t, root, keys(l.decl[root]), true)
+	case "workload":
+		return e.workload(p, t)
+	}
+	l.value(p, didYouMean(root, []string{"local", "var", "kernel", "class", "target", "workload"},
+		"text stands in quotes; names are local.X, var.X, kernel.X, class.X, target.X, workload.KIND.X"), "nothing is called %q", root)
+	return false
+}
+
+func (e *evaluator) known(p Pos, t hcl.Traversal, root string, names []string, whole bool) bool {
+	if len(t) < 2 {
+		e.l.value(p, "", "write %s.NAME", root)
+		return false
+	}
+	name := stepName(t[1])
+	if !contains(names, name) {
+		detail := ""
+		if near := nearest(name, names); near != "" {
+			detail = fmt.Sprintf("did you mean %s.%s?", root, near)
+		}
+		e.l.value(p, detail, "%s.%s: no such %s", root, name, noun(root))
+		return false
+	}
+	if whole && len(t) > 2 {
+		e.l.value(p, "", "%s.%s is a reference; nothing can be read from it", root, name)
+		return false
+	}
+	return true
+}
+
+func noun(root string) string {
+	if root == "var" {
+		return "variable"
+	}
+	return root
+}
+
+func (e *evaluator) workload(p Pos, t hcl.Traversal) bool {
+	if len(t) != 3 {
+		e.l.value(p, "", "write workload.KIND.NAME")
+		return false
+	}
+	id := stepName(t[1]) + "." + stepName(t[2])
+	if e.l.decl["workload"][id] != nil {
+		return true
+	}
+	detail := ""
+	if near := nearest(id, keys(e.l.decl["workload"])); near != "" {
+		detail = fmt.Sprintf("did you mean workload.%s?", near)
+	}
+	e.l.value(p, detail, "workload.%s: no such workload", id)
+	return false
+}
+
+// stepName is the name after a dot or in brackets, "" if it is neither.
+func stepName(s hcl.Traverser) string {
+	switch s := s.(type) {
+	case hcl.TraverseAttr:
+		return s.Name
+	case hcl.TraverseIndex:
+		if s.Key.Type() == cty.String && s.Key.IsKnown() && !s.Key.IsNull() {
+			return s.Key.AsString()
+		}
+	}
+	return ""
+}
+
+// checkText refuses control characters and endless text in a value.
+func (l *loader) checkText(a *attr, v cty.Value) bool {
+	total, ok := 0, true
+	_ = cty.Walk(v, func(path cty.Path, v cty.Value) (bool, error) {
+		if n := len(path); n > 0 {
+			if g, is := path[n-1].(cty.GetAttrStep); is {
+				ok = l.checkRunes(a, g.Name) && ok
+			}
+			if g, is := path[n-1].(cty.IndexStep); is && g.Key.Type() == cty.String {
+				ok = l.checkRunes(a, g.Key.AsString()) && ok
+			}
+		}
+		if v.Type() == cty.String && !v.IsNull() {
+			total += len(v.AsString())
+			ok = l.checkRunes(a, v.AsString()) && ok
+		}
+		return true, nil
+	})
+	if total > maxValue {
+		l.value(a.valuePos(), "", "the text is larger than %d MB", maxValue>>20)
+		return false
+	}
+	return ok
+}
+
+func (l *loader) checkRunes(a *attr, s string) bool {
+	for _, r := range s {
+		if !badControl(r) {
+			continue
+		}
+		for _, raw := range l.raw {
+			if in := a.expr.Range(); in.Filename == raw.Filename && in.Start.Byte <= raw.Start.Byte && raw.End.Byte <= in.End.Byte {
+				return false // reported at the very character
+			}
+		}
+		l.control(a.valuePos(), r)
+		return false
+	}
+	return true
+}
+
+func didYouMean(name string, valid []string, otherwise string) string {
+	if near := nearest(name, valid); near != "" {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	return otherwise
+}
+
+func keys(m map[string]*block) []string {
+	list := make([]string, 0, len(m))
+	for k := range m {
+		list = append(list, k)
+	}
+	sort.Strings(list)
+	return list
+}
+
+func keysOf(m map[string]*attr) []string {
+	list := make([]string, 0, len(m))
+	for k := range m {
+		list = append(list, k)
+	}
+	sort.Strings(list)
+	return list
+}
