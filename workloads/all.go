@@ -3,6 +3,7 @@ package workloads
 // All names every workload kind. A new one is one file and one line here.
 func All() map[string]func() Workload {
 	return map[string]func() Workload{
+		"iperf":  func() Workload { return &Iperf{} },
 		"crunch": func() Workload { return &Crunch{} },
 	}
 }
