@@ -154,14 +154,19 @@ func (b *booting) try(ctx context.Context, limit time.Duration) (Conn, string, e
 	}
 	_ = conn.Close() // not the boot we wait for
 	if err == nil {
-		if !b.noted {
-			b.noted = true
-			b.note("still up: boot " + id + " answers")
-		}
-		b.stillUp = true
-		err = errors.New("the old boot still answers")
+		b.sawOld(id)
+		err = errOldBoot
 	}
 	return nil, "", err
+}
+
+// sawOld notes, once, that the old boot answers.
+func (b *booting) sawOld(id string) {
+	if !b.noted {
+		b.noted = true
+		b.note("still up: boot " + id + " answers")
+	}
+	b.stillUp = true
 }
 
 func (b *booting) isOld(id string) bool {

@@ -87,6 +87,7 @@ func Boot(ctx context.Context, t *Target, k Kernel, log BootLog) (Conn, BootReco
 	}
 	conn, err := b.run(ctx)
 	if b.w != nil {
+		b.w.conclude()
 		if v := b.w.state().Verdict; v != nil && ctx.Err() == nil {
 			err = b.kernelError(v.Stage, errors.New(v.Line))
 		}
@@ -133,14 +134,26 @@ func (b *booting) run(ctx context.Context) (Conn, error) {
 	case err != nil:
 		return nil, fmt.Errorf("target %s: could not start kernel %s: %w", b.t.Name, b.k.Name, err)
 	}
-	conn, id, err := b.await(tctx)
-	if err != nil {
-		return conn, err
+	for {
+		conn, id, err := b.await(tctx)
+		if err != nil {
+			return nil, err
+		}
+		err = b.verify(tctx, conn, id)
+		var link *LinkError
+		if !errors.Is(err, errOldBoot) && !errors.As(err, &link) || tctx.Err() != nil {
+			return conn, err
+		}
+		b.lastDial = err
+		_ = conn.Close() // it is dead, or leads to the old boot
+		b.pause(tctx, time.Second)
 	}
-	return conn, b.verify(tctx, conn, id)
 }
 
-var errConsoleVerdict = errors.New("the console shows that the boot failed")
+var (
+	errConsoleVerdict = errors.New("the console shows that the boot failed")
+	errOldBoot        = errors.New("the old boot still answers")
+)
 
 // know reads the boot_id of what runs now, where it can be had.
 func (b *booting) know(ctx context.Context) error {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Fill writes what the evidence says into r.
@@ -18,7 +19,7 @@ func (ev *Evidence) Fill(r *BootRecord) {
 	}
 	r.CPUs = ev.cpus()
 	r.MemoryKB = ev.memory("MemTotal")
-	r.UptimeS, _ = strconv.ParseFloat(firstField(ev.Files["uptime"]), 64) // 0 is "omitted"
+	r.UptimeS = ev.uptime().Seconds()
 	r.ClientAddr = firstField(ev.Files["client"])
 	r.Tools = pairs(ev.Files["tools"])
 	r.Scheduler = DetectScheduler(ev)
@@ -34,6 +35,15 @@ func (ev *Evidence) Fill(r *BootRecord) {
 	if why := ev.Missing["dmesg"]; why != "" {
 		r.Notes = append(r.Notes, "kernel log: n/a ("+why+")")
 	}
+}
+
+// uptime is 0 when it is not known.
+func (ev *Evidence) uptime() time.Duration {
+	s, err := strconv.ParseFloat(firstField(ev.Files["uptime"]), 64)
+	if err != nil {
+		return 0
+	}
+	return time.Duration(s * float64(time.Second))
 }
 
 func firstField(b []byte) string {

@@ -6,7 +6,12 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 )
+
+// uptimeSlack is how much longer than since the request a new boot may claim to
+// be up.
+const uptimeSlack = 5 * time.Second
 
 // verify probes what answers and compares it with what was asked for (law 4).
 func (b *booting) verify(ctx context.Context, conn Conn, id string) error {
@@ -15,6 +20,11 @@ func (b *booting) verify(ctx context.Context, conn Conn, id string) error {
 	ev, err := Probe(pctx, conn)
 	if err != nil {
 		return fmt.Errorf("target %s answers, but its probe failed: %w", b.t.Name, err)
+	}
+	if up := ev.uptime(); !b.traits.OnlyOnce && !b.traits.Emulated && up > time.Since(b.asked)+uptimeSlack {
+		b.old = append(b.old, id) // an emulator's clock may run fast; a machine's does not
+		b.sawOld(id)
+		return errOldBoot
 	}
 	if b.log.Probe != nil {
 		b.log.Probe(ev)

@@ -132,7 +132,9 @@ func (w *watch) feed(p []byte) {
 			w.line(line)
 		}
 	}
-	w.checkReady(w.scan.partial())
+	if w.ready != nil && !w.isReady && len(w.scan.buf) <= keepLine {
+		w.checkReady(w.scan.partial()) // a prompt has no end of line
+	}
 	w.idle.Reset(verdictIdle)
 	if w.sign != nil && time.Since(w.signed) >= verdictMax {
 		w.decide()

@@ -17,6 +17,15 @@ func (w *watch) arm(silence time.Duration) {
 	}
 }
 
+// conclude decides at once about a sign whose trace is still awaited.
+func (w *watch) conclude() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.sign != nil {
+		w.decide()
+	}
+}
+
 // settle ends the boot: from now on signs are events.
 func (w *watch) settle() {
 	w.mu.Lock()
