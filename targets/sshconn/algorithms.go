@@ -1,0 +1,69 @@
+package sshconn
+
+import (
+	"slices"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// clientConfig is the configuration of one handshake.
+func clientConfig(h host, keys *hostKeyCheck, a *authentication) *ssh.ClientConfig {
+	supported := ssh.SupportedAlgorithms()
+	c := &ssh.ClientConfig{
+		User:              h.user,
+		Auth:              a.methods,
+		AuthCallback:      a.observe,
+		HostKeyCallback:   keys.check,
+		HostKeyAlgorithms: hostKeyAlgorithms(keys.preferred),
+		BannerCallback:    func(string) error { return nil },
+	}
+	// AES-128-GCM costs the controller half of what ChaCha20 does.
+	c.Ciphers = first("aes128-gcm@openssh.com", supported.Ciphers)
+	if h.legacy {
+		insecure := ssh.InsecureAlgorithms()
+		c.Ciphers = slices.Concat(c.Ciphers, insecure.Ciphers)
+		c.KeyExchanges = slices.Concat(supported.KeyExchanges, insecure.KeyExchanges)
+		c.MACs = slices.Concat(supported.MACs, insecure.MACs)
+	}
+	return c
+}
+
+// hostKeyAlgorithms puts those that known_hosts can verify first, and after
+// them the others, so that a changed key is reported as one instead of as a
+// lack of common algorithms. ed25519 leads the rest: Dropbear 2022.83 with only
+// such a key aborts on the library's own order.
+func hostKeyAlgorithms(preferred []string) []string {
+	all := append(slices.Clone(preferred), ssh.KeyAlgoED25519)
+	// Certificates can only be verified where known_hosts lists a CA, and then
+	// they are among the preferred.
+	for _, algorithm := range ssh.SupportedAlgorithms().HostKeys {
+		if !isCertAlgorithm(algorithm) {
+			all = append(all, algorithm)
+		}
+	}
+	all = append(all, ssh.KeyAlgoRSA) // SHA-1 signatures: last, for old devices
+	var unique []string
+	for _, algorithm := range all {
+		if !slices.Contains(unique, algorithm) {
+			unique = append(unique, algorithm)
+		}
+	}
+	return unique
+}
+
+func first(one string, all []string) []string {
+	rest := slices.DeleteFunc(slices.Clone(all), func(s string) bool { return s == one })
+	return append([]string{one}, rest...)
+}
+
+// certAlgorithms are the certificate forms of host keys.
+func certAlgorithms() []string {
+	return []string{
+		ssh.CertAlgoED25519v01, ssh.CertAlgoECDSA256v01, ssh.CertAlgoECDSA384v01, ssh.CertAlgoECDSA521v01,
+		ssh.CertAlgoRSASHA512v01, ssh.CertAlgoRSASHA256v01,
+	}
+}
+
+func isCertAlgorithm(a string) bool {
+	return slices.Contains(certAlgorithms(), a)
+}

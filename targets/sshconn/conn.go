@@ -1,0 +1,209 @@
+package sshconn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+	"golang.org/x/crypto/ssh"
+
+	"kernsweep/targets"
+)
+
+const (
+	defaultKeepalive = 15 * time.Second
+	mayMiss          = 3 // intervals without an answer that end a connection
+	defaultSessions  = 10
+	pingTimeout      = 5 * time.Second
+)
+
+var errClosed = errors.New("the connection was closed by kernsweep")
+
+// conn is one logged-in connection.
+type conn struct {
+	log    *zap.Logger
+	client *ssh.Client
+	link   *link
+	hops   []*ssh.Client
+	h      host
+	note   func(string)
+
+	sessions *limiter
+	quiet    atomic.Int32  // quiet commands running
+	stop     chan struct{} // closed by Close
+	lost     chan struct{} // closed when the link is gone
+	stopOnce sync.Once
+	wg       sync.WaitGroup
+
+	mu       sync.Mutex
+	cause    error  // why the link is gone
+	noSFTP   string // why there is no SFTP, "" while there may be
+	shellOK  bool   // the login shell has been seen to run /bin/sh
+	shellErr error
+	rtt      time.Duration // 0 until measured
+}
+
+func newConn(log *zap.Logger, client *ssh.Client, l *link, hops []*ssh.Client, h host, s targets.SSH, o targets.DialOptions) *conn {
+	c := &conn{
+		log: log.With(zap.String("machine", h.String())), client: client, link: l, hops: hops, h: h, note: o.Note,
+		stop: make(chan struct{}), lost: make(chan struct{}),
+	}
+	limit := s.Sessions
+	if limit <= 0 {
+		limit = defaultSessions
+	}
+	c.sessions = newLimiter(limit)
+	interval := s.Keepalive
+	if interval <= 0 {
+		interval = defaultKeepalive
+	}
+	c.wg.Add(2)
+	go c.watch()
+	go c.keepAlive(interval)
+	return c
+}
+
+// watch waits for the end of the link and keeps its cause.
+func (c *conn) watch() {
+	defer c.wg.Done()
+	err := c.client.Wait()
+	c.setCause(err)
+	close(c.lost)
+	c.link.Close()
+}
+
+func (c *conn) setCause(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cause == nil && err != nil {
+		c.cause = err
+	}
+}
+
+// Close ends the connection, the commands running over it, and its jump hosts.
+func (c *conn) Close() error {
+	c.stopOnce.Do(func() {
+		c.setCause(errClosed)
+		close(c.stop)
+		c.client.Close()
+		c.link.Close()
+		for i := len(c.hops) - 1; i >= 0; i-- {
+			c.hops[i].Close()
+		}
+	})
+	c.wg.Wait()
+	for _, h := range c.hops {
+		_ = h.Wait() // it says why it ended: we closed it
+	}
+	return nil
+}
+
+// keepAlive asks for a sign of life once per interval and ends the connection
+// when none came for mayMiss intervals. It pauses while quiet commands run.
+func (c *conn) keepAlive(interval time.Duration) {
+	defer c.wg.Done()
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	alive := time.Now()
+	answers := make(chan bool, 1)
+	asking := false
+	for {
+		select {
+		case <-c.stop:
+			return
+		case <-c.lost:
+			return
+		case ok := <-answers:
+			asking = false
+			if ok {
+				alive = time.Now()
+			}
+			continue
+		case <-tick.C:
+		}
+		if c.quiet.Load() > 0 {
+			alive = time.Now()
+			continue
+		}
+		if silent := time.Since(alive); silent >= mayMiss*interval-interval/2 {
+			c.setCause(fmt.Errorf("no answer to %d keepalives in %v: it crashed, was switched off, or the network broke", mayMiss, silent.Round(time.Millisecond)))
+			c.log.Warn("link lost: keepalives unanswered", zap.Duration("silent", silent))
+			c.link.Close()
+			return
+		}
+		if !asking {
+			asking = true
+			go func() { answers <- c.ask() == nil }()
+		}
+	}
+}
+
+// ask sends a request that every server answers, be it by a refusal.
+func (c *conn) ask() error {
+	_, _, err := c.client.SendRequest("keepalive@openssh.com", true, nil)
+	return err
+}
+
+// ping is ask with a deadline.
+func (c *conn) ping(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
+	defer cancel()
+	answer := make(chan error, 1)
+	go func() { answer <- c.ask() }()
+	select {
+	case err := <-answer:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// roundTrip is the time of one round trip, measured once.
+func (c *conn) roundTrip(ctx context.Context) time.Duration {
+	c.mu.Lock()
+	rtt := c.rtt
+	c.mu.Unlock()
+	if rtt > 0 {
+		return rtt
+	}
+	start := time.Now()
+	if err := c.ping(ctx); err != nil {
+		return 0
+	}
+	rtt = time.Since(start)
+	c.mu.Lock()
+	c.rtt = rtt
+	c.mu.Unlock()
+	return rtt
+}
+
+// lostError is the *targets.LinkError of a link found dead in phase.
+func (c *conn) lostError(phase string, seen error) error {
+	select {
+	case <-c.lost:
+	case <-time.After(pingTimeout): // the link died under the library, which must notice
+	}
+	c.mu.Lock()
+	cause := c.cause
+	c.mu.Unlock()
+	if cause == nil {
+		cause = seen
+	}
+	if errors.Is(cause, errClosed) {
+		return &targets.LinkError{Phase: phase, Err: fmt.Errorf("%s: %w", c.h, cause)}
+	}
+	return &targets.LinkError{Phase: phase, Err: fmt.Errorf(
+		"%s: connection lost: the machine went down, the network broke, or the server process of this connection was killed: %w", c.h, cause)}
+}
+
+// remark tells the journal and the log.
+func (c *conn) remark(text string) {
+	c.log.Warn(text)
+	if c.note != nil {
+		c.note(c.h.String() + ": " + text)
+	}
+}

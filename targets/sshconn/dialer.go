@@ -1,0 +1,201 @@
+// Package sshconn is targets.Conn over SSH. A Dialer resolves a target's
+// settings with the user's own ssh configuration, passes its jump hosts, checks
+// host keys, logs in, and hands out one connection for everything: commands,
+// and files by SFTP or, where the server has none, by a plain channel. Every
+// failure of the link is a *targets.LinkError that names the phase, the machine
+// and what to do next.
+package sshconn
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strconv"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+	"golang.org/x/crypto/ssh"
+
+	"kernsweep/targets"
+)
+
+const (
+	connectTimeout   = 10 * time.Second // for one TCP connection
+	handshakeTimeout = 30 * time.Second // key exchange and log-in; slow routers take seconds
+	handshakesAtOnce = 4                // per server: more make sshd and Dropbear drop log-ins
+)
+
+// Dialer opens connections and remembers what holds across them: host keys
+// accepted after a boot, parsed known_hosts files, resolved configurations.
+// It is safe for concurrent use.
+type Dialer struct {
+	log *zap.Logger
+
+	mu       sync.Mutex
+	accepted map[string]ssh.PublicKey // address -> key accepted after a boot
+	gates    map[string]chan struct{} // address -> handshakes under way
+	known    map[string]*knownHosts
+	resolved map[string]resolved
+}
+
+// New returns a Dialer that logs to log.
+func New(log *zap.Logger) *Dialer {
+	if log == nil {
+		log = zap.NewNop()
+	}
+	return &Dialer{
+		log: log, accepted: map[string]ssh.PublicKey{}, gates: map[string]chan struct{}{},
+		known: map[string]*knownHosts{}, resolved: map[string]resolved{},
+	}
+}
+
+var _ targets.DialFunc = (*Dialer)(nil).Dial
+
+// Dial connects to s, through its jump hosts, and logs in. The error is a
+// *targets.LinkError.
+func (d *Dialer) Dial(ctx context.Context, s targets.SSH, o targets.DialOptions) (targets.Conn, error) {
+	route, err := d.route(ctx, s)
+	if err != nil {
+		return nil, &targets.LinkError{Phase: "connect", Err: err}
+	}
+	var hops []*ssh.Client
+	closeHops := func() {
+		for i := len(hops) - 1; i >= 0; i-- {
+			hops[i].Close()
+			_ = hops[i].Wait()
+		}
+	}
+	for i, h := range route {
+		final := i == len(route)-1
+		var from *ssh.Client
+		if i > 0 {
+			from = hops[i-1]
+		}
+		client, l, err := d.hop(ctx, from, h, o)
+		if err != nil {
+			closeHops()
+			if !final && err.Phase != "connect" {
+				err.Err = fmt.Errorf("jump host %w", err.Err)
+			}
+			return nil, err
+		}
+		if final {
+			return newConn(d.log, client, l, hops, h, s, o), nil
+		}
+		hops = append(hops, client)
+	}
+	return nil, &targets.LinkError{Phase: "connect", Err: fmt.Errorf("%s: no route", s.Host)}
+}
+
+// hop opens one connection of the route, over from when there is one.
+func (d *Dialer) hop(ctx context.Context, from *ssh.Client, h host, o targets.DialOptions) (*ssh.Client, *link, *targets.LinkError) {
+	leave, err := d.enter(ctx, h.addr())
+	if err != nil {
+		return nil, nil, &targets.LinkError{Phase: "connect", Err: fmt.Errorf("%s: %w", h, err)}
+	}
+	defer leave()
+	raw, err := connect(ctx, from, h)
+	if err != nil {
+		return nil, nil, &targets.LinkError{Phase: "connect", Err: fmt.Errorf("%s: %w", h, explainConnect(ctx, h, err))}
+	}
+	l := newLink(raw)
+	client, lerr := d.handshake(ctx, l, h, o)
+	if lerr != nil {
+		raw.Close()
+		return nil, nil, lerr
+	}
+	return client, l, nil
+}
+
+// handshake makes an SSH client of an open link, within a deadline of its own:
+// ssh.ClientConfig.Timeout covers nothing after the TCP connection.
+func (d *Dialer) handshake(ctx context.Context, l *link, h host, o targets.DialOptions) (*ssh.Client, *targets.LinkError) {
+	a, err := d.auth(h)
+	if err != nil {
+		return nil, &targets.LinkError{Phase: "log in", Err: fmt.Errorf("%s: %w", h, err)}
+	}
+	defer a.close()
+	keys, err := d.hostKeys(h, o)
+	if err != nil {
+		return nil, &targets.LinkError{Phase: "handshake", Err: fmt.Errorf("%s: %w", h, err)}
+	}
+	config := clientConfig(h, keys, a)
+	limited, cancel := context.WithTimeout(ctx, handshakeTimeout)
+	defer cancel()
+	stop := context.AfterFunc(limited, func() { l.Close() })
+	c, chans, reqs, err := ssh.NewClientConn(l, h.addr(), config)
+	if !stop() && err == nil {
+		c.Close()
+		err = limited.Err()
+	}
+	if err != nil {
+		phase := "handshake"
+		if keys.passed.Load() {
+			phase = "log in"
+		}
+		return nil, &targets.LinkError{Phase: phase, Err: fmt.Errorf("%s: %w", h, explainHandshake(ctx, limited, l, h, keys, a, err))}
+	}
+	if h.legacy && o.Note != nil {
+		if m, ok := c.(ssh.AlgorithmsConnMetadata); ok {
+			n := m.Algorithms()
+			o.Note(fmt.Sprintf("%s: algorithms = \"legacy\" negotiated key exchange %s, host key %s, cipher %s, MAC %s",
+				h, n.KeyExchange, n.HostKey, n.Write.Cipher, orText(n.Write.MAC, "of the cipher")))
+		}
+	}
+	return ssh.NewClient(c, chans, reqs), nil
+}
+
+// enter waits for a place among the handshakes under way at addr.
+func (d *Dialer) enter(ctx context.Context, addr string) (leave func(), err error) {
+	d.mu.Lock()
+	gate := d.gates[addr]
+	if gate == nil {
+		gate = make(chan struct{}, handshakesAtOnce)
+		d.gates[addr] = gate
+	}
+	d.mu.Unlock()
+	select {
+	case gate <- struct{}{}:
+		return func() { <-gate }, nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("stopped while waiting for other log-ins to it: %w", ctx.Err())
+	}
+}
+
+// connect opens the byte stream to h.
+func connect(ctx context.Context, from *ssh.Client, h host) (net.Conn, error) {
+	limit := h.connectTimeout
+	if limit == 0 {
+		limit = connectTimeout
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	switch {
+	case from != nil:
+		return from.DialContext(ctx, "tcp", h.addr())
+	case h.proxyCommand != "":
+		return startProxy(h)
+	}
+	// Keepalives are ours alone: none may cross the link during a trial.
+	dialer := net.Dialer{KeepAlive: -1}
+	return dialer.DialContext(ctx, "tcp", h.addr())
+}
+
+func (h host) addr() string { return net.JoinHostPort(h.hostName, strconv.Itoa(h.port)) }
+
+// String is how messages name a machine: the user's word for it, and its address.
+func (h host) String() string {
+	s := h.user + "@" + h.addr()
+	if h.name != h.hostName {
+		s = h.name + " (" + s + ")"
+	}
+	return s
+}
+
+func orText(s, otherwise string) string {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}

@@ -1,0 +1,202 @@
+package sshconn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+
+	"kernsweep/targets"
+)
+
+const (
+	// drainTime is how long output may go on after the exit status: a child left
+	// in the background can hold the streams open for ever.
+	drainTime = 2 * time.Second
+	// endTime bounds the wait for the streams of a command that was ended.
+	endTime = time.Second
+)
+
+// Run runs c.Argv. Besides *targets.LinkError and the context's error it
+// returns the error of a Stdin, Stdout or Stderr that failed, which ends the
+// command. A Stdin that blocks is left to its owner to unblock.
+func (c *conn) Run(ctx context.Context, cmd targets.Cmd) (targets.Exit, error) {
+	line, err := commandLine(cmd.Argv)
+	if err != nil {
+		return targets.Exit{}, fmt.Errorf("%s: %w", c.h, err)
+	}
+	if cmd.Quiet {
+		c.quiet.Add(1)
+		defer c.quiet.Add(-1)
+	}
+	exit, err := c.exec(ctx, line, cmd)
+	if err == nil && exit.Signal == "" && !exit.NoStatus {
+		if err := c.checkShell(ctx, exit); err != nil {
+			return targets.Exit{}, err
+		}
+	}
+	return exit, err
+}
+
+// exec runs one line of the login shell.
+func (c *conn) exec(ctx context.Context, line string, cmd targets.Cmd) (targets.Exit, error) {
+	s, err := c.start(ctx, "exec", ssh.Marshal(struct{ Line string }{line}))
+	if errors.Is(err, errNotStarted) {
+		err = &targets.LinkError{Phase: "exec", Err: fmt.Errorf("%s: the server does not run commands: %w", c.h, err)}
+	}
+	if err != nil {
+		return targets.Exit{}, err
+	}
+	st := s.connect(cmd)
+	defer st.shut()
+	defer s.ch.Close()
+	return c.await(ctx, s, st)
+}
+
+// await waits for the end of a command, whichever way it comes.
+func (c *conn) await(ctx context.Context, s *session, st *streams) (targets.Exit, error) {
+	var exit *targets.Exit
+	var grace <-chan time.Time
+	drained, closed := st.drained, s.closed
+	for {
+		select {
+		case <-ctx.Done():
+			s.kill(st)
+			return targets.Exit{}, ctx.Err()
+		case err := <-st.failed:
+			s.kill(st)
+			return targets.Exit{}, err
+		case e := <-s.status:
+			exit = &e
+			t := time.NewTimer(drainTime)
+			defer t.Stop()
+			grace = t.C
+		case <-drained:
+			drained = nil
+		case <-closed:
+			closed = nil
+			select {
+			case e := <-s.status:
+				exit = &e
+			default:
+			}
+		case <-grace:
+			c.remark("the command ended, but something it left behind holds its output open; the connection to that output was cut")
+			return *exit, nil
+		}
+		switch {
+		case drained == nil && exit != nil:
+			return *exit, st.firstError()
+		case drained == nil && closed == nil:
+			return c.withoutStatus(ctx, st)
+		}
+	}
+}
+
+// withoutStatus tells a lost link from a channel that the server closed
+// without a word: the library reports both alike.
+func (c *conn) withoutStatus(ctx context.Context, st *streams) (targets.Exit, error) {
+	if err := st.firstError(); err != nil {
+		return targets.Exit{}, err
+	}
+	if err := c.ping(ctx); err != nil {
+		if ctx.Err() != nil {
+			return targets.Exit{}, ctx.Err()
+		}
+		c.setCause(err)
+		c.link.Close()
+		return targets.Exit{}, c.lostError("exec", err)
+	}
+	return targets.Exit{NoStatus: true}, nil
+}
+
+// kill ends the command and waits a little for its streams.
+func (s *session) kill(st *streams) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		// On a dead link these block until the connection is closed.
+		_, _ = s.ch.SendRequest("signal", false, ssh.Marshal(struct{ Signal string }{"KILL"}))
+		s.ch.Close()
+		<-st.drained
+	}()
+	select {
+	case <-done:
+	case <-time.After(endTime):
+	}
+}
+
+// streams are the three streams of a running command.
+type streams struct {
+	gates   []*gate
+	failed  chan error    // first error of a stream's owner
+	drained chan struct{} // both outputs have ended
+}
+
+// connect copies the streams, both outputs at once, so that neither can fill
+// the window they share.
+func (s *session) connect(cmd targets.Cmd) *streams {
+	st := &streams{failed: make(chan error, 3), drained: make(chan struct{})}
+	out, errs := newGate(cmd.Stdout), newGate(cmd.Stderr)
+	st.gates = []*gate{out, errs}
+	ended := make(chan struct{}, 2)
+	pump := func(g *gate, r io.Reader) {
+		_, _ = io.Copy(g, r) // the gate keeps its own error; the channel only ever ends
+		if g.err() != nil {
+			st.failed <- g.err()
+		}
+		ended <- struct{}{}
+	}
+	go pump(out, s.ch)
+	go pump(errs, s.ch.Stderr())
+	go func() {
+		<-ended
+		<-ended
+		close(st.drained)
+	}()
+	go func() {
+		defer s.ch.CloseWrite()
+		if cmd.Stdin == nil {
+			return
+		}
+		in := &source{r: cmd.Stdin}
+		_, _ = io.Copy(s.ch, in) // a write fails when the command no longer reads
+		if in.failed != nil {
+			st.failed <- fmt.Errorf("standard input: %w", in.failed)
+		}
+	}()
+	return st
+}
+
+func (st *streams) firstError() error {
+	select {
+	case err := <-st.failed:
+		return err
+	default:
+		return nil
+	}
+}
+
+// shut keeps the outputs from being written to after Run has returned.
+func (st *streams) shut() {
+	for _, g := range st.gates {
+		g.shut()
+	}
+}
+
+// source keeps the error of a reader apart from that of the copy.
+type source struct {
+	r      io.Reader
+	failed error
+}
+
+func (s *source) Read(p []byte) (int, error) {
+	n, err := s.r.Read(p)
+	if err != nil && err != io.EOF {
+		s.failed = err
+	}
+	return n, err
+}

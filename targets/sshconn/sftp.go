@@ -1,0 +1,198 @@
+package sshconn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"time"
+
+	"github.com/pkg/sftp"
+	"golang.org/x/crypto/ssh"
+
+	"kernsweep/targets"
+)
+
+const (
+	sftpStartTimeout = 15 * time.Second
+	sftpPacket       = 32 << 10
+	nearRequests     = 8  // in flight on a LAN: more make sshd's buffers grow
+	farRequests      = 32 // in flight from farAway on
+	farAway          = 5 * time.Millisecond
+)
+
+// errNoSFTP means that files go over a plain channel on this connection.
+var errNoSFTP = errors.New("no SFTP")
+
+// sftpSession is one SFTP session, opened for one file: between files no
+// server process stays on the target.
+type sftpSession struct {
+	client   *sftp.Client
+	s        *session
+	requests int
+}
+
+// openSFTP opens a session, or returns errNoSFTP, which is remembered.
+func (c *conn) openSFTP(ctx context.Context) (*sftpSession, error) {
+	c.mu.Lock()
+	no := c.noSFTP
+	c.mu.Unlock()
+	if no != "" {
+		return nil, errNoSFTP
+	}
+	s, err := c.start(ctx, "subsystem", ssh.Marshal(struct{ Name string }{"sftp"}))
+	if errors.Is(err, errNotStarted) {
+		return nil, c.withoutSFTP("the server has no sftp subsystem")
+	}
+	if err != nil {
+		return nil, err
+	}
+	x := &sftpSession{s: s, requests: nearRequests}
+	if c.roundTrip(ctx) >= farAway {
+		x.requests = farRequests
+	}
+	go func() { _, _ = io.Copy(io.Discard, s.ch.Stderr()) }()
+	limited, cancel := context.WithTimeout(ctx, sftpStartTimeout)
+	defer cancel()
+	err = x.bounded(limited, func() (err error) {
+		x.client, err = sftp.NewClientPipe(s.ch, s.ch, sftp.MaxPacketChecked(sftpPacket),
+			sftp.MaxConcurrentRequestsPerFile(x.requests), sftp.UseConcurrentWrites(true))
+		return err
+	})
+	if err == nil {
+		return x, nil
+	}
+	s.ch.Close()
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if lost := c.ping(ctx); lost != nil {
+		c.setCause(lost)
+		c.link.Close()
+		return nil, c.lostError("transfer", lost)
+	}
+	return nil, c.withoutSFTP("its sftp server does not answer as one: " + err.Error())
+}
+
+func (c *conn) withoutSFTP(why string) error {
+	c.mu.Lock()
+	c.noSFTP = why
+	c.mu.Unlock()
+	c.remark("files go over a plain channel, since " + why)
+	return errNoSFTP
+}
+
+// bounded runs work until ctx ends; then the channel is closed, and work, which
+// knows no context, is left to end with it.
+func (x *sftpSession) bounded(ctx context.Context, work func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- work() }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	go x.s.ch.Close() // on a dead link it blocks until the connection is closed
+	select {
+	case <-done:
+	case <-time.After(endTime):
+	}
+	return ctx.Err()
+}
+
+func (x *sftpSession) close() {
+	_ = x.client.Close() // closes the channel
+}
+
+// put writes in to tmp and renames it to name.
+func (x *sftpSession) put(ctx context.Context, c *conn, tmp, name string, mode fs.FileMode, in io.Reader) error {
+	defer x.close()
+	err := x.bounded(ctx, func() error { return x.upload(tmp, name, mode, in) })
+	return c.explainSFTP(ctx, err, name)
+}
+
+func (x *sftpSession) upload(tmp, name string, mode fs.FileMode, in io.Reader) error {
+	f, err := x.client.Create(tmp)
+	if err != nil {
+		return err
+	}
+	n, err := f.ReadFromWithConcurrency(in, x.requests)
+	if err == nil {
+		err = f.Chmod(mode.Perm())
+	}
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	if err != nil {
+		return err
+	}
+	info, err := x.client.Stat(tmp)
+	if err != nil {
+		return err
+	}
+	if info.Size() != n {
+		return fmt.Errorf("%d bytes were sent and %d arrived", n, info.Size())
+	}
+	if _, ok := x.client.HasExtension("posix-rename@openssh.com"); ok {
+		return x.client.PosixRename(tmp, name)
+	}
+	// The plain rename of SFTP does not replace a file.
+	if err := x.client.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return x.client.Rename(tmp, name)
+}
+
+// get copies name to w and checks the size of a regular file.
+func (x *sftpSession) get(ctx context.Context, c *conn, name string, w io.Writer) error {
+	defer x.close()
+	err := x.bounded(ctx, func() error {
+		f, err := x.client.Open(name)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		info, err := f.Stat()
+		if err != nil {
+			return err
+		}
+		if info.IsDir() {
+			return errors.New("it is a directory")
+		}
+		n, err := f.WriteTo(w)
+		if err == nil && info.Mode().IsRegular() && n < info.Size() {
+			err = fmt.Errorf("%d of %d bytes arrived", n, info.Size())
+		}
+		return err
+	})
+	return c.explainSFTP(ctx, err, name)
+}
+
+// explainSFTP finds the reason behind an error of an SFTP server, most of which
+// are the one word "Failure": it repeats the attempt in the shell, which names it.
+func (c *conn) explainSFTP(ctx context.Context, err error, name string) error {
+	var status *sftp.StatusError
+	switch {
+	case err == nil, ctx.Err() != nil:
+		return err
+	case errors.Is(err, fs.ErrNotExist):
+		return explainFile(targets.Exit{}, "No such file or directory")
+	case errors.Is(err, fs.ErrPermission):
+		return explainFile(targets.Exit{}, "Permission denied")
+	case !errors.As(err, &status):
+		if lost := c.ping(ctx); lost != nil {
+			c.setCause(lost)
+			c.link.Close()
+			return c.lostError("transfer", lost)
+		}
+		return err
+	}
+	exit, said, shellErr := c.script(ctx, `if [ -d "$2" ]; then echo "Is a directory" >&2; exit 1; fi
+		t="$1/.kernsweep-try-$$"; dd if=/dev/zero of="$t" bs=4096 count=16; s=$?; rm -f "$t"; exit $s`, nil, nil, path.Dir(name), name)
+	if shellErr == nil && !exit.OK() {
+		return explainFile(exit, said)
+	}
+	return fmt.Errorf("the sftp server refused without naming a reason: %w", err)
+}
