@@ -41,7 +41,7 @@ type Machine struct {
 	Accel   string   `hcl:"accel,optional" doc:"\"auto\" (default: KVM when a trial of it works, else TCG), \"tcg\" or \"kvm\""`
 	NIC     string   `hcl:"nic,optional" doc:"QEMU network device (default virtio-net-pci, MIPS pcnet)"`
 	Ports   []int    `hcl:"ports,optional" doc:"guest ports that peers reach, TCP and UDP; each is forwarded from a free port of 127.0.0.1"`
-	HostKey string   `hcl:"host_key,optional" doc:"file of the guest's public SSH host key, pinned unless ssh.host_keys is set"`
+	HostKey string   `hcl:"host_key,optional,path" doc:"file of the guest's public SSH host key, pinned unless ssh.host_keys is set"`
 	Args    []string `hcl:"args,optional" doc:"further QEMU arguments"`
 	Program string   `hcl:"program,optional" doc:"QEMU program (default qemu-system-ARCH)"`
 
@@ -83,20 +83,13 @@ func (m *Machine) Check() error {
 	return nil
 }
 
-// ResolvePaths makes relative file names absolute: they start at dir.
-func (m *Machine) ResolvePaths(dir string) {
-	if m.HostKey != "" && !strings.HasPrefix(m.HostKey, "/") {
-		m.HostKey = dir + "/" + m.HostKey
-	}
-}
-
 // Traits of the method.
 func (m *Machine) Traits() targets.BootTraits {
 	return targets.BootTraits{Cmdline: true, Image: true, Local: true, Emulated: true, HostBound: m.Icount == ""}
 }
 
 // Boot ends the machine's process, if one runs, and starts a new one with k. It
-// fills t.SSH with the way to log in. It returns when the guest runs its first
+// fills t.SSH and t.Network with the way to reach the guest. It returns when the guest runs its first
 // instruction; every error is infrastructure.
 func (m *Machine) Boot(ctx context.Context, t *targets.Target, k targets.Kernel) error {
 	m.boot.Lock()
@@ -145,14 +138,15 @@ func (m *Machine) Close() error {
 	return err
 }
 
-// Network says how the target and the controller reach each other. Ports are
-// known after the first Boot, and may change with each.
+// Network says how the target and the controller reach each other. Its Ports
+// have every port that will be forwarded, with 0 until the first Boot has bound
+// them; each Boot may change them, and puts them into its target.
 func (m *Machine) Network() targets.Network {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	n := targets.Network{Address: "127.0.0.1", Peer: "10.0.2.2", Ports: make(map[int]int, len(m.ports))}
-	for guest, host := range m.ports {
-		n.Ports[guest] = host
+	n := targets.Network{Address: "127.0.0.1", Peer: "10.0.2.2", Ports: make(map[int]int, len(m.Ports)+1)}
+	for _, guest := range m.guestPorts() {
+		n.Ports[guest] = m.ports[guest]
 	}
 	if m.Icount != "" {
 		n.Clock = "guest"
@@ -210,14 +204,14 @@ func (m *Machine) release(ctx context.Context, t *targets.Target, p *process) er
 	m.mu.Lock()
 	old := m.ports
 	m.mu.Unlock()
-	ports, err := forward(ctx, p.qmp, append([]int{sshPort}, m.Ports...), old)
+	ports, err := forward(ctx, p.qmp, m.guestPorts(), old)
 	if err != nil {
 		return err
 	}
 	m.mu.Lock()
 	m.ports = ports
 	m.mu.Unlock()
-	t.SSH.Host, t.SSH.Port = "127.0.0.1", ports[sshPort]
+	m.describe(t)
 	if m.HostKey != "" && len(t.SSH.HostKeys) == 0 {
 		key, err := os.ReadFile(m.HostKey)
 		if err != nil {
@@ -227,6 +221,21 @@ func (m *Machine) release(ctx context.Context, t *targets.Target, p *process) er
 	}
 	return p.qmp.execute(ctx, "cont", nil, nil)
 }
+
+// describe fills what the forwarding of this boot decides about t.
+func (m *Machine) describe(t *targets.Target) {
+	n := m.Network()
+	t.SSH.Host, t.SSH.Port = n.Address, n.Ports[sshPort]
+	t.Network.Ports, t.Network.Clock = n.Ports, n.Clock
+	if t.Network.Address == "" {
+		t.Network.Address = n.Address
+	}
+	if t.Network.Peer == "" {
+		t.Network.Peer = n.Peer
+	}
+}
+
+func (m *Machine) guestPorts() []int { return append([]int{sshPort}, m.Ports...) }
 
 // stop ends the process, if there is one, and waits until it is gone. Console
 // streams stay open for the next one.

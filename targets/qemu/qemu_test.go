@@ -20,7 +20,14 @@ import (
 	"kernsweep/targets"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+const controllerEnv = "KERNSWEEP_TEST_CONTROLLER"
+
+func TestMain(m *testing.M) {
+	if image := os.Getenv(controllerEnv); image != "" {
+		controller(image)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 const x86Args = "loglevel=6 mitigations=off cryptomgr.notests no_timer_check tsc=reliable"
 
@@ -182,6 +189,25 @@ func TestGuests(t *testing.T) {
 				t.Errorf("network: %+v", n)
 			}
 		})
+	}
+}
+
+// TestHostBound boots without icount: KVM where it works, else TCG with a note.
+func TestHostBound(t *testing.T) {
+	t.Parallel()
+	m, tg, k := guest(t, "amd64", "6.1", "lab.fault=reboot")
+	m.Icount = ""
+	console := record(t, m)
+	boot(t, m, tg, k)
+	console.await(t, "Linux version 6.1.", 60*time.Second)
+	notes := strings.Join(m.Notes(), "\n")
+	if strings.Contains(notes, "KVM is not used") == strings.Contains(notes, "accelerator: kvm") || !m.Traits().HostBound || m.Network().Clock != "" {
+		t.Errorf("notes %q, traits %+v, network %+v", notes, m.Traits(), m.Network())
+	}
+	select {
+	case <-console.ended:
+	case <-time.After(60 * time.Second):
+		t.Error("the console goes on after the guest rebooted")
 	}
 }
 

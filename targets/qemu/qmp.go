@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"time"
 )
 
@@ -132,8 +133,11 @@ func (q *qmp) deadline(ctx context.Context) func() {
 }
 
 func (q *qmp) fail(ctx context.Context, what string, err error) error {
-	if c := context.Cause(ctx); c != nil {
-		err = c
+	if c := context.Cause(ctx); c != nil && !errors.Is(c, context.DeadlineExceeded) {
+		return fmt.Errorf("qmp: %s: %w", what, c)
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return fmt.Errorf("qmp: %s: no answer in time: %w", what, err)
 	}
 	return fmt.Errorf("qmp: %s: %w", what, err)
 }
