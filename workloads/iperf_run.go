@@ -13,7 +13,11 @@ import (
 const (
 	clientMargin = 20 * time.Second
 	serverMargin = 30 * time.Second
+	serverGrace  = 10 * time.Second // after the client; it ends by itself unless the client never came
 )
+
+// errClientOver ends a server that waits for a client that is over.
+var errClientOver = errors.New("its client is over")
 
 // run starts the server, waits until it owns its port, runs the client, and
 // waits for the server to end. Both processes are over when it returns, or end
@@ -37,8 +41,8 @@ func (p *iperfPlan) run(ctx context.Context, env *Env) error {
 	} else {
 		call.Ended = env.Ended
 	}
-	serverCtx, stop := context.WithCancel(ctx)
-	defer stop()
+	serverCtx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
 	over := make(chan error, 1)
 	go func() { over <- server.Agent.Run(serverCtx, serve) }()
 	select {
@@ -47,10 +51,18 @@ func (p *iperfPlan) run(ctx context.Context, env *Env) error {
 		return wrapEnd("server", err)
 	}
 	err := wrapEnd("client", client.Agent.Run(ctx, call))
-	if err != nil {
-		stop()
+	grace := time.NewTimer(p.grace())
+	defer grace.Stop()
+	select {
+	case serr := <-over:
+		return errors.Join(err, wrapEnd("server", serr))
+	case <-grace.C:
+		stop(errClientOver)
 	}
-	return errors.Join(err, wrapEnd("server", <-over))
+	if serr := <-over; !errors.Is(serr, errClientOver) {
+		err = errors.Join(err, wrapEnd("server", serr))
+	}
+	return err
 }
 
 func wrapEnd(end string, err error) error {
@@ -68,6 +80,15 @@ func (p *iperfPlan) limit(env *Env, margin time.Duration) time.Duration {
 		return max(20*d, env.Deadline)
 	}
 	return d
+}
+
+// grace is how long a server may take to end after its client, on the
+// controller's clock: a guest with a slow one needs longer.
+func (p *iperfPlan) grace() time.Duration {
+	if p.ClocksDiffer {
+		return 6 * serverGrace
+	}
+	return serverGrace
 }
 
 // prefix of the files of one end: the target's have none.
