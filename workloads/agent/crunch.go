@@ -61,7 +61,7 @@ func startCrunch(j *Job, name, work, size string) (*crunching, error) {
 		return nil, failure("pipe: " + err.Error())
 	}
 	p, err := j.Start(Proc{Name: name, Self: true, Env: quietRuntime(), Fds: []int{fds[1]},
-		Argv: []string{"crunch", name, work, size}})
+		Argv: []string{"crunch", name, work, size, "3"}})
 	syscall.Close(fds[1])
 	if err != nil {
 		syscall.Close(fds[0])
@@ -85,11 +85,11 @@ func (c *crunching) end(j *Job) error {
 	return nil
 }
 
-// crunchChild computes: crunch NAME UNITS KB. It writes the checksum of all its
-// work to descriptor 3 when that is open.
+// crunchChild computes: crunch NAME UNITS KB [FD]. It writes the checksum of all
+// its work to descriptor FD.
 func crunchChild(args []string) int {
-	if len(args) != 3 {
-		return childFailed("crunch: needs NAME UNITS KB")
+	if len(args) != 3 && len(args) != 4 {
+		return childFailed("crunch: needs NAME UNITS KB [FD]")
 	}
 	units, err := strconv.ParseInt(args[1], 10, 64)
 	kb, err2 := strconv.Atoi(args[2])
@@ -104,7 +104,15 @@ func crunchChild(args []string) int {
 	if !ok {
 		return childFailed("crunch: " + args[0] + " got two results for the same work: memory or floating point is faulty")
 	}
-	syscall.Write(3, []byte(strconv.FormatUint(sum, 10)))
+	if len(args) == 4 {
+		fd, err := strconv.Atoi(args[3])
+		if err == nil {
+			_, err = syscall.Write(fd, []byte(strconv.FormatUint(sum, 10)))
+		}
+		if err != nil {
+			return childFailed("crunch: descriptor " + args[3] + ": " + err.Error())
+		}
+	}
 	return 0
 }
 

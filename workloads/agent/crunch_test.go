@@ -94,7 +94,7 @@ func TestCrunchChecksumsAgree(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer r.Close()
-		argv := append(emulator, bin, "child", "crunch", name, "3", "64")
+		argv := append(emulator, bin, "child", "crunch", name, "3", "64", "3")
 		cmd := exec.CommandContext(t.Context(), argv[0], argv[1:]...)
 		cmd.ExtraFiles = []*os.File{w}
 		out, err := cmd.CombinedOutput()

@@ -26,6 +26,8 @@ func task(name string) Task {
 		return execTask
 	case "crunch":
 		return crunchTask
+	case "latency":
+		return latencyTask
 	}
 	return nil
 }
@@ -35,6 +37,12 @@ func child(name string) Child {
 	switch name {
 	case "crunch":
 		return crunchChild
+	case "session":
+		return sessionChild
+	case "sleeper":
+		return sleeperChild
+	case "waker":
+		return wakerChild
 	case "true": // the self-test's
 		return func([]string) int { return 0 }
 	}
