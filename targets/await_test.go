@@ -211,6 +211,7 @@ func TestChattyConsole(t *testing.T) {
 			t.Error(a.err)
 		}
 		tg.StopConsole()
+		<-time.After(2 * time.Second) // the flood notices
 	})
 }
 

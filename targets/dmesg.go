@@ -1,6 +1,117 @@
 package targets
 
-import "strings"
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+)
+
+// KernelLog is a kernel's log at one moment: the mark before a trial, and what
+// it is compared with after.
+type KernelLog struct {
+	Text    []byte
+	Taint   string // /proc/sys/kernel/tainted; "" unknown
+	Missing string // why there is no text (law 6); "" when there is
+}
+
+// LogDelta is what a kernel said between two moments.
+type LogDelta struct {
+	New         []string // new lines, oldest first
+	Complaint   string   // the first new line that complains; "" none
+	Complaints  int
+	TaintBefore string
+	TaintAfter  string
+	Notes       []string // what makes the delta incomplete
+}
+
+const logScript = `cat /proc/sys/kernel/tainted 2>/dev/null || echo
+dmesg 2>&1`
+
+// ReadKernelLog reads the log and the taint with one exec; nothing is cleared.
+// Its error is the link's; a log that may not be read is Missing.
+func ReadKernelLog(ctx context.Context, conn Conn) (KernelLog, error) {
+	var out bytes.Buffer
+	e, err := conn.Run(ctx, Cmd{Argv: []string{"sh", "-c", logScript}, Stdout: limited(&out, maxProbe)})
+	if err != nil {
+		return KernelLog{}, err
+	}
+	taint, text, _ := bytes.Cut(out.Bytes(), []byte("\n"))
+	l := KernelLog{Taint: strings.TrimSpace(string(taint)), Text: text}
+	if !e.OK() || len(bytes.TrimSpace(text)) == 0 {
+		l.Missing = strings.TrimSpace(fmt.Sprintf("dmesg %s: %s", e, firstLine(text)))
+		l.Text = nil
+	}
+	return l, nil
+}
+
+// Since compares a log with an earlier one of the same boot. New lines are told
+// by their times, so a log that overflowed in between invents nothing.
+func (l KernelLog) Since(before KernelLog) LogDelta {
+	d := LogDelta{TaintBefore: before.Taint, TaintAfter: l.Taint}
+	for _, k := range []KernelLog{before, l} {
+		if k.Missing != "" {
+			d.Notes = append(d.Notes, "kernel log: n/a ("+k.Missing+")")
+			return d
+		}
+	}
+	old, now := logLines(before.Text), logLines(l.Text)
+	if len(old) > 0 && len(now) > 0 && old[0] != now[0] {
+		d.Notes = append(d.Notes, "the begin of the kernel log was overwritten")
+	}
+	d.New = newLines(old, now)
+	for _, line := range d.New {
+		if complains(line) {
+			d.Complaints++
+			if d.Complaint == "" {
+				d.Complaint = strings.TrimSpace(line)
+			}
+		}
+	}
+	return d
+}
+
+func logLines(text []byte) []string {
+	var out []string
+	for line := range strings.Lines(string(text)) {
+		if line = strings.TrimRight(line, "\r\n"); line != "" {
+			out = append(out, line)
+		}
+	}
+	return out
+}
+
+// newLines returns the lines of now that are later than the last of old. Lines
+// of the same time are new when old has not got them; without times, what
+// follows the last line of old is new.
+func newLines(old, now []string) []string {
+	last, timed, have := -1.0, false, map[string]bool{}
+	for _, line := range old {
+		if s, _, ok := kernelTime(line); ok {
+			last, timed = max(last, s), true
+		}
+		have[line] = true
+	}
+	if len(old) > 0 && !timed {
+		for i := len(now) - 1; i >= 0; i-- {
+			if now[i] == old[len(old)-1] {
+				return now[i+1:]
+			}
+		}
+		return now
+	}
+	var out []string
+	fresh := false // a continuation line without a time belongs to the one before
+	for _, line := range now {
+		if s, _, ok := kernelTime(line); ok {
+			fresh = s > last || s == last && !have[line]
+		}
+		if fresh {
+			out = append(out, line)
+		}
+	}
+	return out
+}
 
 // firstComplaint returns the first line of a kernel log that complains.
 func firstComplaint(log []byte) string {
