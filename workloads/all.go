@@ -4,6 +4,7 @@ package workloads
 func All() map[string]func() Workload {
 	return map[string]func() Workload{
 		"iperf":  func() Workload { return &Iperf{} },
+		"exec":   func() Workload { return &Exec{} },
 		"crunch": func() Workload { return &Crunch{} },
 	}
 }

@@ -45,23 +45,21 @@ func iperfTrial(t *testing.T, p iperfPlan, files map[string]string) fs.FS {
 	return m
 }
 
-// spoolThat is a spool of a task that ended so; values are "name value" pairs.
+// spoolThat is a spool of a task that ended so; values are name, value, ….
 func spoolThat(status, reason string, values ...string) string {
-	var b strings.Builder
-	record := func(typ, name, body string) {
-		b.WriteString(typ + " 1000 " + strconv.Itoa(len(body)))
-		if name != "" {
-			b.WriteString(" " + name)
-		}
-		b.WriteString("\n" + body + "\n")
-	}
-	b.WriteString("kernsweep-spool 1\n")
-	record("begin", "", "pid=7\n")
+	s := "kernsweep-spool 1\n" + spoolRecord("begin", "", "pid=7\n")
 	for i := 0; i+1 < len(values); i += 2 {
-		record("value", values[i], "value="+values[i+1]+"\nunit=x\n")
+		s += spoolRecord("value", values[i], "value="+values[i+1]+"\nunit=x\n")
 	}
-	record("end", "", "status="+status+"\nreason="+reason+"\n")
-	return b.String()
+	return s + spoolRecord("end", "", "status="+status+"\nreason="+reason+"\n")
+}
+
+func spoolRecord(typ, name, body string) string {
+	head := typ + " 1000 " + strconv.Itoa(len(body))
+	if name != "" {
+		head += " " + name
+	}
+	return head + "\n" + body + "\n"
 }
 
 func plan2(seconds int) iperfPlan {
