@@ -59,8 +59,8 @@ var badSigns = []struct {
 	{StageEmergency, regexp.MustCompile(`You are in emergency mode|^Entering emergency mode|^Give root password for maintenance`)},
 }
 
-// soft stages are survived by some machines: an emulator on a busy host.
-func softStage(stage string) bool {
+// Survivable stages are lived through by some machines: an emulator on a busy host.
+func Survivable(stage string) bool {
 	return stage == StageLockup || stage == StageHungTask || stage == StageRCU
 }
 

@@ -172,7 +172,7 @@ func (w *watch) bad(stage, line string) {
 	if w.settled || w.verdict != nil {
 		return
 	}
-	if w.tolerant && softStage(stage) {
+	if w.tolerant && Survivable(stage) {
 		return
 	}
 	e := ConsoleEvent{At: time.Now(), Stage: stage, Line: line}
