@@ -30,7 +30,7 @@ func otherWords() map[string]string {
 func (l *loader) collect() {
 	for _, h := range l.bodies {
 		for _, a := range newBody(h).sortedAttrs() {
-			l.unknownAttr(a, "", "at the top of a file", blockNames(topKinds()))
+			l.unknownAttr(a, "", "at the top of a file", keys(topKinds()))
 			l.lintNumbers(a.expr)
 		}
 		for _, in := range h.Blocks {
@@ -78,7 +78,7 @@ func (l *loader) of(kind string) []*block {
 // labels checks the number and form of a block's labels.
 func (l *loader) labels(b *block, want int) bool {
 	if len(b.labels) != want {
-		l.err(b.pos, fmt.Sprintf("it has %d", len(b.labels)), "a %s block needs %d %s", b.kind, want, plural(want, "label"))
+		l.err(b.pos, fmt.Sprintf("it has %d", len(b.labels)), "%s needs %d %s", aBlock(b.kind), want, plural(want, "label"))
 		return false
 	}
 	ok := true
@@ -104,7 +104,7 @@ func (l *loader) identifier(p Pos, s string) bool {
 // unknownTop reports a block that no file may hold. What stands in it is
 // checked as far as its meaning can be guessed.
 func (l *loader) unknownTop(b *block) {
-	kinds := blockNames(topKinds())
+	kinds := keys(topKinds())
 	guess := otherWords()[b.kind]
 	if guess == "" {
 		guess = nearest(b.kind, kinds)
@@ -144,17 +144,33 @@ func (l *loader) unknownAttr(a *attr, kind, where string, valid []string) {
 }
 
 func (l *loader) unknown(p Pos, what, name, kind, where string, valid []string) {
-	if places := l.placesOf(name); len(places) > 0 && kind != "" {
-		l.err(p, "it belongs in "+placeText(places), "%q does not belong in %s", name, strings.TrimPrefix(where, "in "))
+	in, near := strings.TrimPrefix(where, "in "), nearest(name, valid)
+	if contains(valid, name+"_env") {
+		l.err(p, fmt.Sprintf("use %s_env or %s_file: a secret must not stand in the configuration", name, name), "%q does not belong in %s", name, in)
+		return
+	}
+	if places := l.placesOf(name); kind != "" && len(places) > 0 && (near == "" || !onlyDrivers(places)) {
+		l.err(p, "it belongs in "+placeText(places), "%q does not belong in %s", name, in)
 		return
 	}
 	detail := ""
-	if near := nearest(name, valid); near != "" {
+	if near != "" {
 		detail = fmt.Sprintf("did you mean %q?", near)
 	} else if len(valid) > 0 {
 		detail = "valid here: " + strings.Join(valid, ", ")
 	}
 	l.err(p, detail, "unknown %s %q %s", what, name, where)
+}
+
+// onlyDrivers says that an attribute exists in drivers and workload kinds alone,
+// whose names are many: a near name here is more likely then.
+func onlyDrivers(places []string) bool {
+	for _, p := range places {
+		if !strings.Contains(p, "\"") {
+			return false
+		}
+	}
+	return true
 }
 
 // placeText names where an attribute belongs.
@@ -181,15 +197,6 @@ func nearest(name string, valid []string) string {
 	return at
 }
 
-func blockNames(m map[string]int) []string {
-	var names []string
-	for n := range m {
-		names = append(names, n)
-	}
-	sort.Strings(names)
-	return names
-}
-
 func plural(n int, word string) string {
 	if n == 1 {
 		return word
@@ -206,9 +213,11 @@ func contains(list []string, s string) bool {
 	return false
 }
 
-func inBlock(kind string) string {
-	if strings.ContainsAny(kind[:1], "aeiou") {
-		return "in an " + kind + " block"
+func inBlock(kind string) string { return "in " + aBlock(kind) }
+
+func aBlock(kind string) string {
+	if strings.ContainsAny(kind[:1], "aeiou") || kind == "ssh" {
+		return "an " + kind + " block"
 	}
-	return "in a " + kind + " block"
+	return "a " + kind + " block"
 }

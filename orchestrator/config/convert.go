@@ -249,18 +249,23 @@ func unwrap(e hclsyntax.Expression) hclsyntax.Expression {
 	}
 }
 
-// secret refuses a password written out: the configuration is copied into run
-// directories. A value from env() or file() is fine.
-func (l *loader) secret(a *attr) bool {
-	literal := true
-	_ = hclsyntax.VisitAll(a.expr, func(n hclsyntax.Node) hcl.Diagnostics {
+// literal says that e is written out: no reference, no function.
+func literal(e hclsyntax.Expression) bool {
+	is := true
+	_ = hclsyntax.VisitAll(e, func(n hclsyntax.Node) hcl.Diagnostics {
 		switch n.(type) {
 		case *hclsyntax.FunctionCallExpr, *hclsyntax.ScopeTraversalExpr:
-			literal = false
+			is = false
 		}
 		return nil
 	})
-	if !literal || a.val.Type() != cty.String || a.val.AsString() == "" {
+	return is
+}
+
+// secret refuses a password written out: the configuration is copied into run
+// directories. A value from env() or file() is fine.
+func (l *loader) secret(a *attr) bool {
+	if !literal(a.expr) || a.val.Type() != cty.String || a.val.AsString() == "" {
 		return true
 	}
 	name := strings.ToLower(a.name)

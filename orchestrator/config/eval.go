@@ -32,6 +32,7 @@ type evaluator struct {
 	full    *hcl.EvalContext // the same with all locals
 	locals  map[string]*attr
 	vars    map[string]cty.Value
+	early   bool     // variables are being read; they cannot use locals or each other
 	path    []string // locals under evaluation
 	inCycle map[string]bool
 }
@@ -61,8 +62,10 @@ func newEvaluator(l *loader) *evaluator {
 		m[kind] = cty.ObjectVal(names)
 	}
 	e.root.Variables["workload"] = cty.ObjectVal(m)
+	l.eval, e.early = e, true
 	e.variables()
 	e.root.Variables["var"] = cty.ObjectVal(e.vars)
+	e.early = false
 	e.allLocals()
 	return e
 }
@@ -231,148 +234,4 @@ func (e *evaluator) value(a *attr, ctx *hcl.EvalContext) (cty.Value, bool) {
 	}
 	a.val, a.ok = v, true
 	return v, true
-}
-
-// reference checks a path such as kernel.cfs before it is evaluated, for the
-// sake of the message.
-func (e *evaluator) reference(t hcl.Traversal) bool {
-	l, p := e.l, posOf(t.SourceRange())
-	root := t.RootName()
-	switch root {
-	case "local":
-		return e.known(p, t, root, keysOf(e.locals), false)
-	case "var":
-		return e.known(p, t, root, keys(l.decl["variable"]), false)
-	case "kernel", "class", "target":
-		return e.known(p, t, root, keys(l.decl[root]), true)
-	case "workload":
-		return e.workload(p, t)
-	}
-	l.value(p, didYouMean(root, []string{"local", "var", "kernel", "class", "target", "workload"},
-		"text stands in quotes; names are local.X, var.X, kernel.X, class.X, target.X, workload.KIND.X"), "nothing is called %q", root)
-	return false
-}
-
-func (e *evaluator) known(p Pos, t hcl.Traversal, root string, names []string, whole bool) bool {
-	if len(t) < 2 {
-		e.l.value(p, "", "write %s.NAME", root)
-		return false
-	}
-	name := stepName(t[1])
-	if !contains(names, name) {
-		detail := ""
-		if near := nearest(name, names); near != "" {
-			detail = fmt.Sprintf("did you mean %s.%s?", root, near)
-		}
-		e.l.value(p, detail, "%s.%s: no such %s", root, name, noun(root))
-		return false
-	}
-	if whole && len(t) > 2 {
-		e.l.value(p, "", "%s.%s is a reference; nothing can be read from it", root, name)
-		return false
-	}
-	return true
-}
-
-func noun(root string) string {
-	if root == "var" {
-		return "variable"
-	}
-	return root
-}
-
-func (e *evaluator) workload(p Pos, t hcl.Traversal) bool {
-	if len(t) != 3 {
-		e.l.value(p, "", "write workload.KIND.NAME")
-		return false
-	}
-	id := stepName(t[1]) + "." + stepName(t[2])
-	if e.l.decl["workload"][id] != nil {
-		return true
-	}
-	detail := ""
-	if near := nearest(id, keys(e.l.decl["workload"])); near != "" {
-		detail = fmt.Sprintf("did you mean workload.%s?", near)
-	}
-	e.l.value(p, detail, "workload.%s: no such workload", id)
-	return false
-}
-
-// stepName is the name after a dot or in brackets, "" if it is neither.
-func stepName(s hcl.Traverser) string {
-	switch s := s.(type) {
-	case hcl.TraverseAttr:
-		return s.Name
-	case hcl.TraverseIndex:
-		if s.Key.Type() == cty.String && s.Key.IsKnown() && !s.Key.IsNull() {
-			return s.Key.AsString()
-		}
-	}
-	return ""
-}
-
-// checkText refuses control characters and endless text in a value.
-func (l *loader) checkText(a *attr, v cty.Value) bool {
-	total, ok := 0, true
-	_ = cty.Walk(v, func(path cty.Path, v cty.Value) (bool, error) {
-		if n := len(path); n > 0 {
-			if g, is := path[n-1].(cty.GetAttrStep); is {
-				ok = l.checkRunes(a, g.Name) && ok
-			}
-			if g, is := path[n-1].(cty.IndexStep); is && g.Key.Type() == cty.String {
-				ok = l.checkRunes(a, g.Key.AsString()) && ok
-			}
-		}
-		if v.Type() == cty.String && !v.IsNull() {
-			total += len(v.AsString())
-			ok = l.checkRunes(a, v.AsString()) && ok
-		}
-		return true, nil
-	})
-	if total > maxValue {
-		l.value(a.valuePos(), "", "the text is larger than %d MB", maxValue>>20)
-		return false
-	}
-	return ok
-}
-
-func (l *loader) checkRunes(a *attr, s string) bool {
-	for _, r := range s {
-		if !badControl(r) {
-			continue
-		}
-		for _, raw := range l.raw {
-			if in := a.expr.Range(); in.Filename == raw.Filename && in.Start.Byte <= raw.Start.Byte && raw.End.Byte <= in.End.Byte {
-				return false // reported at the very character
-			}
-		}
-		l.control(a.valuePos(), r)
-		return false
-	}
-	return true
-}
-
-func didYouMean(name string, valid []string, otherwise string) string {
-	if near := nearest(name, valid); near != "" {
-		return fmt.Sprintf("did you mean %q?", near)
-	}
-	return otherwise
-}
-
-func keys(m map[string]*block) []string {
-	list := make([]string, 0, len(m))
-	for k := range m {
-		list = append(list, k)
-	}
-	sort.Strings(list)
-	return list
-}
-
-func keysOf(m map[string]*attr) []string {
-	list := make([]string, 0, len(m))
-	for k := range m {
-		list = append(list, k)
-	}
-	sort.Strings(list)
-	return list
 }

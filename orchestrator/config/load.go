@@ -10,6 +10,7 @@ import (
 	"kernsweep/targets/boot"
 	"kernsweep/targets/console"
 	"kernsweep/targets/power"
+	"kernsweep/targets/qemu"
 	"kernsweep/workloads"
 )
 
@@ -26,9 +27,10 @@ type drivers struct {
 // variables (nil: none are set). The Lab is nil when the diagnostics hold an
 // error. Nothing is contacted and nothing is written.
 func Load(path string, vars map[string]string, env func(string) (string, bool)) (*Lab, Diagnostics) {
-	return load(path, vars, env, drivers{
-		boot: boot.All(), power: power.All(), console: console.All(), workloads: workloads.All(),
-	})
+	d := drivers{boot: boot.All(), power: power.All(), console: console.All(), workloads: workloads.All()}
+	// A driver that fills several slots stands in its own folder.
+	d.boot["qemu"] = func() targets.Booter { return new(qemu.Machine) }
+	return load(path, vars, env, d)
 }
 
 // loader is the state of one Load.
@@ -64,7 +66,7 @@ func load(path string, vars map[string]string, env func(string) (string, bool), 
 	if l.readAll(path) {
 		l.lab.Dir = l.dir
 		l.collect()
-		l.eval = newEvaluator(l)
+		newEvaluator(l)
 		l.build()
 	}
 	ds := l.sorted()

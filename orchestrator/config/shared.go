@@ -17,6 +17,7 @@ type claim struct {
 	login  string // host, port and jump hosts; "" = none
 	at     Pos
 	outlet string // the power block's values; "" = none
+	shown  string // the same as written, without what is no literal
 	power  Pos
 }
 
@@ -34,7 +35,7 @@ func (l *loader) claim(b *block, m *body, t *Target) claim {
 	}
 	if p := m.find("power"); p != nil {
 		c.power = p.pos
-		c.outlet = l.outlet(p)
+		c.outlet, c.shown = l.outlet(p)
 	}
 	return c
 }
@@ -42,29 +43,33 @@ func (l *loader) claim(b *block, m *body, t *Target) claim {
 // outlet writes down which outlet a power block names: kind and values, a
 // number and the same digits in quotes alike. How long to wait and who logs in
 // do not name an outlet.
-func (l *loader) outlet(p *block) string {
+func (l *loader) outlet(p *block) (key, shown string) {
 	skip := map[string]bool{}
 	if make := l.drivers.power[p.name()]; make != nil {
 		for _, f := range fieldsOf(reflect.TypeOf(make()).Elem()) {
 			skip[f.name] = f.typ == reflect.TypeOf(time.Duration(0))
 		}
 	}
-	var parts []string
+	var parts, words []string
 	for name, a := range p.body.attrs {
 		if skip[name] || strings.HasPrefix(name, "user") || strings.HasPrefix(name, "password") {
 			continue
 		}
 		v, ok := l.value1(a)
 		if !ok {
-			return ""
+			return "", ""
 		}
 		parts = append(parts, name+"="+plain(v))
+		if literal(a.expr) && v.Type().IsPrimitiveType() && l.secret(a) {
+			words = append(words, name+" = "+l.text(a.expr.Range()))
+		}
 	}
 	sort.Strings(parts)
+	sort.Strings(words)
 	if len(parts) == 0 {
-		return ""
+		return "", ""
 	}
-	return p.name() + " " + strings.Join(parts, " ")
+	return p.name() + " " + strings.Join(parts, " "), strings.Join(words, ", ")
 }
 
 // plain is a value as text, numbers like their digits.
@@ -101,7 +106,7 @@ func (l *loader) checkShared() {
 		}
 		if first, ok := outlets[c.outlet]; ok {
 			l.err(c.power, fmt.Sprintf("%s claims it at %s, %s at %s", first.target.Name, first.power, c.target.Name, c.power),
-				"targets %q and %q claim the same power outlet", first.target.Name, c.target.Name)
+				"targets %q and %q claim the same power outlet (%s)", first.target.Name, c.target.Name, c.shown)
 		} else if c.outlet != "" {
 			outlets[c.outlet] = c
 		}

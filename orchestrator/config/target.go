@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"reflect"
 	"regexp"
-	"sort"
 	"strings"
 	"time"
 
@@ -195,11 +194,7 @@ func slot[T any](l *loader, kind string, blocks []*block, table map[string]func(
 		return driver, "", false
 	}
 	b := blocks[0]
-	valid := make([]string, 0, len(table))
-	for n := range table {
-		valid = append(valid, n)
-	}
-	sort.Strings(valid)
+	valid := keys(table)
 	if len(b.labels) != 1 {
 		l.err(b.pos, "there are "+quoted(valid), "a %s block needs the name of a driver: %s \"NAME\" { … }", kind, kind)
 		return driver, "", false

@@ -3,7 +3,7 @@ package config
 import (
 	"fmt"
 	"reflect"
-	"sort"
+	"time"
 
 	"kernsweep/workloads"
 )
@@ -18,7 +18,7 @@ func (l *loader) addWorkload(b *block) {
 	kind := b.labels[0]
 	make := l.drivers.workloads[kind]
 	if make == nil {
-		valid := l.workloadKinds()
+		valid := keys(l.drivers.workloads)
 		l.err(b.labelPos[0], didYouMean(kind, valid, "there are "+quoted(valid)), "there is no workload kind %q", kind)
 		return
 	}
@@ -56,7 +56,7 @@ func (l *loader) scenario(w *Workload, in *block, m *body, run workloads.Workloa
 	if v := reflect.ValueOf(run); v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct {
 		panic(fmt.Sprintf("config: the workload kind %q is no pointer to a struct", w.Kind))
 	}
-	s := Scenario{Name: in.name(), Common: workloads.Common{Peer: "controller"}, Run: run, Pos: in.pos}
+	s := Scenario{Name: in.name(), Common: workloads.Common{Peer: "controller", Sample: time.Second}, Run: run, Pos: in.pos}
 	var own workloadBlock
 	place := &block{kind: "workload", pos: in.pos}
 	ok := l.decode(place, m, fmt.Sprintf("in a workload %q block", w.Kind), false, run, &s.Common, &own)
@@ -69,13 +69,4 @@ func (l *loader) scenario(w *Workload, in *block, m *body, run workloads.Workloa
 		l.check(in.pos, run)
 	}
 	return s
-}
-
-func (l *loader) workloadKinds() []string {
-	var list []string
-	for n := range l.drivers.workloads {
-		list = append(list, n)
-	}
-	sort.Strings(list)
-	return list
 }
