@@ -6,6 +6,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"kernsweep/workloads/wire"
 )
 
 // detached names a run that lost its link.
@@ -43,10 +45,31 @@ func parseDetached(args []string) (d detached, err error) {
 		}
 		args = args[2:]
 	}
+	if d.pid == 0 && d.spool != "" {
+		begin := beginOf(d.spool)
+		d.start = begin["start"]
+		if d.pid, err = strconv.Atoi(begin["pid"]); err != nil {
+			return d, failure(d.spool + ": no spool of a run (it never began, or was collected already)")
+		}
+	}
 	if d.pid == 0 || d.start == "" {
-		return d, failure("-pid and -start are needed\n" + usage)
+		return d, failure("-spool, or -pid and -start, are needed\n" + usage)
 	}
 	return d, nil
+}
+
+// beginOf reads the begin record of a spool; empty when there is none.
+func beginOf(path string) map[string]string {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	rec, err := wire.NewReader(f).Next()
+	if err != nil || rec.Type != wire.TypeBegin {
+		return nil
+	}
+	return wire.Pairs(rec.Body)
 }
 
 // collect waits until the run has written its end record, or no longer lives,

@@ -81,7 +81,7 @@ func (j *Job) Start(p Proc) (*Process, error) {
 		group = j.groups[len(j.groups)-1]
 	}
 	attr := &syscall.ProcAttr{
-		Env:   append(append(os.Environ(), j.env...), p.Env...),
+		Env:   environ(os.Environ(), []string{"LC_ALL=C"}, j.env, p.Env),
 		Files: files,
 		Sys:   &syscall.SysProcAttr{Setpgid: true, Pgid: group},
 	}
@@ -184,6 +184,25 @@ func resolve(p Proc) (path string, argv []string, err error) {
 		}
 	}
 	return "", nil, failure(p.Argv[0] + ": not found in PATH (" + os.Getenv("PATH") + ")")
+}
+
+// environ joins environments; of equal keys the last one counts. Numbers and
+// messages of tools must not depend on the machine's language.
+func environ(lists ...[]string) []string {
+	var env []string
+	for _, l := range lists {
+		for _, e := range l {
+			key, _, _ := strings.Cut(e, "=")
+			kept := env[:0]
+			for _, old := range env {
+				if !strings.HasPrefix(old, key+"=") {
+					kept = append(kept, old)
+				}
+			}
+			env = append(kept, e)
+		}
+	}
+	return env
 }
 
 // selfPath is this program. Under a user-mode emulator the kernel cannot run

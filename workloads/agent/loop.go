@@ -49,7 +49,7 @@ func newLoop(w *wire.Writer, o runFlags) (*loop, error) {
 	l := &loop{o: o, w: w, sam: newSampler(), buf: make([]byte, readBytes),
 		wake: [2]int{-1, -1}, out: [2]output{{fd: -1}, {fd: -1}},
 		nextSample: never, deadline: never, stop: never, kill: never, giveUp: never, look: never}
-	l.job = &Job{spool: w, out: -1, err: -1, done: make(chan struct{})}
+	l.job = &Job{spool: w, out: -1, err: -1, env: o.env, done: make(chan struct{})}
 	var err error
 	if l.ep, err = syscall.EpollCreate1(syscall.EPOLL_CLOEXEC); err != nil {
 		l.close()

@@ -1,9 +1,9 @@
 package agent
 
 const usage = `usage: agent run FLAGS TASK…    run a task, print its spool
-       agent collect -spool FILE -pid P -start S [-wait D] [-keep]
+       agent collect -spool FILE [-pid P -start S] [-wait D] [-keep]
                                 wait for a detached run and print its spool
-       agent stop -pid P -start S
+       agent stop -spool FILE | -pid P -start S
                                 end the task of a detached run
        agent --self-test        does this machine run the agent?
 `

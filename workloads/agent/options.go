@@ -18,6 +18,7 @@ type runFlags struct {
 	listen    int
 	udp       bool
 	keep      bool // leave the spool on disk
+	env       []string // KEY=value, added to the environment
 	task      []string
 }
 
@@ -28,7 +29,8 @@ const (
 )
 
 const runUsage = `usage: agent run [-spool FILE] [-sample D] [-deadline D] [-stop-after D] [-cap BYTES]
-       [-limit BYTES] [-overflow drain|end] [-listen PORT [-udp]] [-keep] TASK…
+       [-limit BYTES] [-overflow drain|end] [-listen PORT [-udp]] [-keep]
+       [-env KEY=VALUE]… TASK…
 `
 
 // parseRun reads the flags of `run`; package flag would pull in reflect.
@@ -73,6 +75,11 @@ func (o *runFlags) set(name, v string) (err error) {
 		o.limit, err = strconv.ParseInt(v, 10, 64)
 	case "-listen":
 		o.listen, err = strconv.Atoi(v)
+	case "-env":
+		if !strings.Contains(v, "=") {
+			return failure("must be KEY=VALUE")
+		}
+		o.env = append(o.env, v)
 	case "-overflow":
 		if v != "drain" && v != "end" {
 			return failure("must be drain or end")

@@ -1,0 +1,245 @@
+// Package deploy brings the agent to a machine and runs tasks with it. It takes
+// the first rung of a ladder that holds: the Go agent, or a POSIX shell script
+// that writes the same spool for the simpler tasks.
+package deploy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"go.uber.org/zap"
+
+	"kernsweep/targets"
+	"kernsweep/workloads"
+	"kernsweep/workloads/agentbin"
+)
+
+// Options of Install.
+type Options struct {
+	Arch    string // GOARCH of the machine; "" = from an ELF header there
+	Want    string // "auto" (or ""), "go", "shell"
+	Release string // uname -r; "" = ask the machine
+	Note    func(string)
+	Log     *zap.Logger
+	// Redial reaches the same boot again after a lost link; the caller owns the
+	// Conn. nil: a lost link is final.
+	Redial func(context.Context) (targets.Conn, error)
+}
+
+// Agent is an agent on one machine. It is safe for concurrent use.
+type Agent struct {
+	o       Options
+	kind    string
+	hash    string
+	reason  string
+	command []string // what is executed there, before its own arguments
+	spools  place
+	limit   int64 // bytes of a spool
+
+	mu     sync.Mutex
+	conn   targets.Conn
+	pushed []string
+}
+
+var _ workloads.Agent = (*Agent)(nil)
+
+// Kind is "go" or "shell".
+func (a *Agent) Kind() string { return a.kind }
+
+// Hash is the SHA-256 of the agent, hexadecimal.
+func (a *Agent) Hash() string { return a.hash }
+
+// Reason says why it is the shell agent; "" for the Go agent.
+func (a *Agent) Reason() string { return a.reason }
+
+// Install puts an agent on the machine behind conn and tests it there. It
+// returns a *workloads.UnavailableError when the machine can have none of the
+// wanted kind; other errors are of the link.
+func Install(ctx context.Context, conn targets.Conn, o Options) (*Agent, error) {
+	if o.Note == nil {
+		o.Note = func(string) {}
+	}
+	if o.Log == nil {
+		o.Log = zap.NewNop()
+	}
+	a := &Agent{o: o, conn: conn}
+	switch o.Want {
+	case "", "auto", "go", "shell":
+	default:
+		return nil, fmt.Errorf("agent %q is not known (auto, go, shell)", o.Want)
+	}
+	if o.Want == "shell" {
+		a.reason = "the configuration asks for the shell agent"
+		return a.orShell(ctx)
+	}
+	err := a.installGo(ctx)
+	var no *workloads.UnavailableError
+	if err == nil {
+		return a, nil
+	}
+	if o.Want == "go" || !errors.As(err, &no) {
+		return nil, err
+	}
+	a.reason = no.Reason
+	o.Note("shell agent instead of the Go agent: " + a.reason)
+	return a.orShell(ctx)
+}
+
+func (a *Agent) orShell(ctx context.Context) (*Agent, error) {
+	if err := a.installShell(ctx); err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// no is the error that leads to the next rung.
+func no(format string, args ...any) error {
+	return &workloads.UnavailableError{Reason: fmt.Sprintf(format, args...)}
+}
+
+func (a *Agent) installGo(ctx context.Context) error {
+	if why := TooOld(a.o.Release); why != "" {
+		return no("%s", why)
+	}
+	arch, err := a.arch(ctx)
+	if err != nil {
+		return err
+	}
+	bin, err := agentbin.Get(ctx, arch, a.o.Note)
+	if err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return no("%v", err)
+	}
+	name := "kernsweep-agent-" + arch + "-" + bin.Hash[:12]
+	m, err := survey(ctx, a.conn, name)
+	if err != nil {
+		return err
+	}
+	if why := TooOld(m.release); a.o.Release == "" && why != "" {
+		return no("%s", why)
+	}
+	a.kind, a.hash = "go", bin.Hash
+	for _, p := range m.places {
+		if file := p.dir + "/" + name; p.exec && owned(p.have, name, m.uid, bin.Size) && a.selfTest(ctx, file) == nil {
+			a.use(file, p, m)
+			return nil
+		}
+	}
+	p, why := m.choose((bin.Size+1023)/1024, true)
+	if why != "" {
+		return no("no place for the Go agent: %s", why)
+	}
+	file := p.dir + "/" + name
+	if err := a.push(ctx, file, bin, m.tools["gunzip"]); err != nil {
+		return err
+	}
+	if err := a.selfTest(ctx, file); err != nil {
+		_ = a.Remove(ctx) // the error of the test is the one to tell
+		return err
+	}
+	a.use(file, p, m)
+	return nil
+}
+
+// use settles on the agent at file and on a place for its spools: memory-backed
+// when there is one, so that writing them costs the workload no disk.
+func (a *Agent) use(file string, p place, m *machine) {
+	a.command = []string{file}
+	a.remember(file)
+	a.spools = p
+	for _, q := range m.places {
+		if q.inMemory {
+			a.spools = q
+			break
+		}
+	}
+	a.limit = spoolLimit(a.spools, m.freeMemKB())
+}
+
+// spoolLimit is at most a quarter of what is free, between 256 kB and 16 MB.
+func spoolLimit(p place, freeMemKB int64) int64 {
+	kb := int64(64 << 10)
+	if p.availKB >= 0 {
+		kb = min(kb, p.availKB)
+	}
+	if p.inMemory && freeMemKB >= 0 {
+		kb = min(kb, freeMemKB)
+	}
+	return min(max(kb/4, 256), 16<<10) << 10
+}
+
+// arch is the GOARCH from the options, else from the header of a program there.
+func (a *Agent) arch(ctx context.Context) (string, error) {
+	if a.o.Arch != "" {
+		return a.o.Arch, nil
+	}
+	var head, machine, errs strings.Builder
+	script := `for f in /bin/busybox /bin/sh /proc/self/exe; do dd if="$f" bs=64 count=1 2>/dev/null && exit 0; done; exit 1`
+	exit, err := a.conn.Run(ctx, targets.Cmd{Argv: []string{"/bin/sh", "-c", script}, Stdout: &head, Stderr: &errs})
+	if err != nil {
+		return "", err
+	}
+	if _, err := a.conn.Run(ctx, targets.Cmd{Argv: []string{"uname", "-m"}, Stdout: &machine}); err != nil {
+		return "", err
+	}
+	if !exit.OK() {
+		return "", no("the machine's architecture is unknown: set arch for it (%s)", firstLine(errs.String()))
+	}
+	p, err := targets.ProgramFromELF([]byte(head.String()), strings.TrimSpace(machine.String()))
+	if err != nil {
+		return "", no("the machine's architecture is unknown: set arch for it (%v)", err)
+	}
+	return p.GOARCH, nil
+}
+
+func (a *Agent) remember(file string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, f := range a.pushed {
+		if f == file {
+			return
+		}
+	}
+	a.pushed = append(a.pushed, file)
+}
+
+func (a *Agent) link() targets.Conn {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.conn
+}
+
+// Remove deletes the agent's files from the machine. The Agent is of no use
+// afterwards.
+func (a *Agent) Remove(ctx context.Context) error {
+	a.mu.Lock()
+	files := a.pushed
+	a.pushed = nil
+	a.mu.Unlock()
+	for _, f := range files {
+		if strings.HasSuffix(f, ".spool") {
+			files = append(files, f+".reserve", f+".d")
+		}
+	}
+	return a.delete(ctx, files...)
+}
+
+func (a *Agent) delete(ctx context.Context, files ...string) error {
+	if len(files) == 0 {
+		return nil
+	}
+	var errs strings.Builder
+	exit, err := a.link().Run(ctx, targets.Cmd{Argv: append([]string{"rm", "-rf"}, files...), Stderr: &errs})
+	if err != nil {
+		return fmt.Errorf("removing %s: %w", strings.Join(files, " "), err)
+	}
+	if !exit.OK() {
+		return fmt.Errorf("removing %s: rm %s: %s", strings.Join(files, " "), exit, firstLine(errs.String()))
+	}
+	return nil
+}

@@ -1,0 +1,246 @@
+package deploy
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"kernsweep/targets"
+	"kernsweep/workloads"
+	"kernsweep/workloads/wire"
+)
+
+// Waiting times of Run.
+const (
+	margin     = 2 * time.Minute  // after a task's deadline: ending it, and its spool's way home
+	cleanup    = 30 * time.Second // ending a task and fetching its spool after an interruption
+	firstPause = time.Second      // between redials, doubled up to lastPause
+	lastPause  = 15 * time.Second
+)
+
+// run is one execution of a task.
+type run struct {
+	a     *Agent
+	t     workloads.Task
+	spool string // on the machine
+	file  string // the spool here
+}
+
+// Run runs one task under the agent, in one exec over a silent link. Its error
+// is infrastructure: the spool could not be had whole. What could be had is in
+// t.Dir all the same. The machine keeps the spool until it has arrived here.
+func (a *Agent) Run(ctx context.Context, t workloads.Task) error {
+	if a.kind == "shell" {
+		if why := shellCannot(t.Argv); why != "" {
+			return no("%s", why)
+		}
+	}
+	id := make([]byte, 6)
+	if _, err := rand.Read(id); err != nil {
+		return fmt.Errorf("naming a spool: %w", err)
+	}
+	r := &run{a: a, t: t, spool: a.spools.dir + "/kernsweep-" + hex.EncodeToString(id) + ".spool",
+		file: filepath.Join(t.Dir, t.Prefix+"spool")}
+	a.remember(r.spool)
+	runCtx := ctx
+	if t.Deadline > 0 {
+		var cancel context.CancelFunc
+		runCtx, cancel = context.WithTimeout(ctx, t.Deadline+margin)
+		defer cancel()
+	}
+	err := r.perform(runCtx)
+	if err != nil && ctx.Err() != nil {
+		r.interrupt(ctx)
+		err = context.Cause(ctx)
+	}
+	if serr := r.split(); err == nil {
+		err = serr
+	}
+	return err
+}
+
+// perform executes the task and gets its spool, over a second link if need be.
+func (r *run) perform(ctx context.Context) error {
+	conn := r.a.link()
+	exit, said, err := r.exec(ctx, conn, r.argv(), r.t.Ready)
+	if err == nil && exit.OK() && r.complete() == nil {
+		r.discard(ctx)
+		return nil
+	}
+	if err == nil && exit.Code == 2 {
+		if _, serr := os.Stat(r.file); serr == nil && r.complete() == nil {
+			return nil
+		}
+		return fmt.Errorf("the agent refused: %s", firstLine(said))
+	}
+	var link *targets.LinkError
+	if err == nil {
+		// The link lives, the agent died or its output was cut: the file tells.
+		why := fmt.Errorf("the agent %s%s", exit, explain(exit, said))
+		if cerr := r.collect(ctx, conn); cerr != nil {
+			return fmt.Errorf("%w; its spool: %w", why, cerr)
+		}
+		r.discard(ctx)
+		return nil
+	}
+	if ctx.Err() != nil || !errors.As(err, &link) || r.a.o.Redial == nil {
+		return fmt.Errorf("running %s: %w", strings.Join(r.t.Argv, " "), err)
+	}
+	r.a.o.Note("link lost while a task ran (" + err.Error() + "); dialling again to collect its spool")
+	conn, derr := r.redial(ctx)
+	if derr != nil {
+		return fmt.Errorf("link lost while %s ran: %w; dialling again: %w", r.t.Argv[0], err, derr)
+	}
+	if cerr := r.collect(ctx, conn); cerr != nil {
+		return fmt.Errorf("link lost while %s ran: %w; collecting: %w", r.t.Argv[0], err, cerr)
+	}
+	r.discard(ctx)
+	return nil
+}
+
+// argv is the agent's command line for the task.
+func (r *run) argv() []string {
+	t := r.t
+	v := append([]string(nil), r.a.command...)
+	v = append(v, "run", "-keep", "-spool", r.spool, "-sample", t.Sample.String(), "-limit", strconv.FormatInt(r.a.limit, 10))
+	if t.Deadline > 0 {
+		v = append(v, "-deadline", t.Deadline.String())
+	}
+	if t.StopAfter > 0 {
+		v = append(v, "-stop-after", t.StopAfter.String())
+	}
+	if t.Listen != 0 {
+		v = append(v, "-listen", strconv.Itoa(t.Listen))
+	}
+	if t.UDP {
+		v = append(v, "-udp")
+	}
+	for _, e := range t.Env {
+		v = append(v, "-env", e)
+	}
+	return append(v, t.Argv...)
+}
+
+// exec runs argv there; its stdout is a spool, kept in r.file.
+func (r *run) exec(ctx context.Context, conn targets.Conn, argv []string, ready func()) (targets.Exit, string, error) {
+	f, err := os.Create(r.file)
+	if err != nil {
+		return targets.Exit{}, "", err
+	}
+	in := &intake{w: f, ready: ready}
+	errs := &head{}
+	exit, err := conn.Run(ctx, targets.Cmd{Argv: argv, Stdout: in, Stderr: errs, Quiet: true})
+	if cerr := f.Close(); err == nil && cerr != nil {
+		err = cerr
+	}
+	if err == nil && in.err != nil {
+		err = in.err
+	}
+	return exit, errs.String(), err
+}
+
+// complete reads the spool here and says whether it is whole.
+func (r *run) complete() error {
+	f, err := os.Open(r.file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = wire.Read(f)
+	return err
+}
+
+// collect waits for the end of the task's agent and gets the spool.
+func (r *run) collect(ctx context.Context, conn targets.Conn) error {
+	argv := append([]string(nil), r.a.command...)
+	argv = append(argv, "collect", "-keep", "-spool", r.spool)
+	if end, ok := ctx.Deadline(); ok {
+		// Leave time for the way home.
+		wait := max(time.Until(end)-margin/4, time.Second).Round(time.Second)
+		argv = append(argv, "-wait", wait.String())
+	}
+	exit, said, err := r.exec(ctx, conn, argv, nil)
+	if err != nil {
+		return err
+	}
+	if !exit.OK() {
+		return fmt.Errorf("collect %s%s", exit, explain(exit, said))
+	}
+	if err := r.complete(); err != nil {
+		return fmt.Errorf("%w: the agent was killed, or its machine rebooted", err)
+	}
+	return nil
+}
+
+// redial reaches the machine again, as long as ctx allows.
+func (r *run) redial(ctx context.Context) (targets.Conn, error) {
+	pause := firstPause
+	for {
+		conn, err := r.a.o.Redial(ctx)
+		if err == nil {
+			r.a.mu.Lock()
+			r.a.conn = conn
+			r.a.mu.Unlock()
+			return conn, nil
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return nil, fmt.Errorf("gave up: %w", err)
+		case <-timer.C:
+		}
+		pause = min(2*pause, lastPause)
+	}
+}
+
+// interrupt ends the task after its context ended, and gets what it spooled.
+func (r *run) interrupt(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanup)
+	defer cancel()
+	conn := r.a.link()
+	argv := append(append([]string(nil), r.a.command...), "stop", "-spool", r.spool)
+	_, err := conn.Run(ctx, targets.Cmd{Argv: argv})
+	if err != nil && r.a.o.Redial != nil {
+		if conn, err = r.redial(ctx); err == nil {
+			_, err = conn.Run(ctx, targets.Cmd{Argv: argv})
+		}
+	}
+	if err == nil {
+		err = r.collect(ctx, conn)
+	}
+	if err != nil {
+		r.a.o.Note("after the interruption the task could not be ended and collected: " + err.Error())
+		return
+	}
+	r.discard(ctx)
+}
+
+// discard removes the spool there; a failure costs room, not the result.
+func (r *run) discard(ctx context.Context) {
+	if err := r.a.delete(ctx, r.spool, r.spool+".reserve", r.spool+".d"); err != nil {
+		r.a.o.Log.Warn("a spool stays behind", zap.Error(err))
+		return
+	}
+	r.a.forget(r.spool)
+}
+
+func (a *Agent) forget(file string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for i, f := range a.pushed {
+		if f == file {
+			a.pushed = append(a.pushed[:i], a.pushed[i+1:]...)
+			return
+		}
+	}
+}

@@ -1,0 +1,52 @@
+package deploy
+
+import (
+	"context"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/hex"
+	"fmt"
+	"strings"
+)
+
+//go:embed agent.sh
+var shellAgent string
+
+// shellCannot says why the shell agent cannot run a task, "" when it can.
+func shellCannot(argv []string) string {
+	if len(argv) > 0 && argv[0] != "exec" {
+		return argv[0] + " needs the Go agent, and this machine runs the shell agent"
+	}
+	return ""
+}
+
+// installShell pushes the script and tests it. It need not be executable: a
+// file system mounted noexec will do.
+func (a *Agent) installShell(ctx context.Context) error {
+	sum := sha256.Sum256([]byte(shellAgent))
+	a.kind, a.hash = "shell", hex.EncodeToString(sum[:])
+	name := "kernsweep-agent-" + a.hash[:12] + ".sh"
+	m, err := survey(ctx, a.conn, name)
+	if err != nil {
+		return err
+	}
+	size := int64(len(shellAgent))
+	p, why := m.choose((size+1023)/1024, false)
+	if why != "" {
+		return no("no place even for the shell agent: %s", why)
+	}
+	file := p.dir + "/" + name
+	if !owned(p.have, name, m.uid, size) {
+		a.remember(file)
+		if err := a.conn.Put(ctx, file, 0o600, strings.NewReader(shellAgent)); err != nil {
+			return fmt.Errorf("pushing the shell agent to %s: %w", file, err)
+		}
+	}
+	a.use(file, p, m)
+	a.command = []string{"/bin/sh", file}
+	if err := a.selfTest(ctx, a.command...); err != nil {
+		_ = a.Remove(ctx) // the error of the test is the one to tell
+		return err
+	}
+	return nil
+}
