@@ -32,8 +32,8 @@ func (m *Model) Cells() []Cell {
 func (m *Model) ByBoot(c Cell) []BootTrials {
 	var out []BootTrials
 	at := map[int]int{}
-	for _, t := range m.Trials {
-		if t.Slot.Cell != c || t.Slot.Warmup() {
+	for _, t := range m.byCell[c] {
+		if t.Slot.Warmup() {
 			continue
 		}
 		a := t.Valid()

@@ -7,6 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"math"
+	"slices"
+
+	"kernsweep/workloads"
 )
 
 // A line of journal.jsonl is the record as JSON, one tab, the CRC32C (Castagnoli,
@@ -22,13 +26,51 @@ const sumLen = 8
 
 func lineSum(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)) }
 
-// encodeLine renders a record as a whole line, with its line end.
-func encodeLine(r Record) ([]byte, error) {
+// EncodeLine renders a numbered record as a whole journal line, with its line
+// end; for those who make journals out of other logs. Errors: what JSON cannot say.
+func EncodeLine(r Record) ([]byte, error) {
 	b, err := json.Marshal(r)
 	if err != nil {
 		return nil, fmt.Errorf("journal: record of kind %q cannot be written as JSON: %w", r.Kind, err)
 	}
 	return fmt.Appendf(b, "\t%08x\n", lineSum(b)), nil
+}
+
+// finite replaces figures that are no finite numbers, which JSON cannot carry,
+// by missing ones: a verdict must not be lost for them.
+func finite(r Record) Record {
+	odd := func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }
+	if r.Parsed != nil && slices.ContainsFunc(r.Parsed.Values, func(v workloads.Value) bool { return odd(v.Value) || odd(v.Resolution) }) {
+		p := *r.Parsed
+		p.Values = slices.Clone(p.Values)
+		for i := range p.Values {
+			v := &p.Values[i]
+			if odd(v.Value) {
+				if v.Missing == "" {
+					v.Missing = fmt.Sprintf("not a finite number (%v)", v.Value)
+				}
+				v.Value = 0
+			}
+			if odd(v.Resolution) {
+				v.Resolution = 0
+			}
+		}
+		r.Parsed = &p
+	}
+	if r.Summary != nil {
+		a := *r.Summary
+		for _, f := range []struct {
+			column string
+			v      *float64
+		}{{"cs", &a.Switches}, {"in", &a.Interrupts}, {"us", &a.User}, {"sy", &a.System}, {"id", &a.Idle}, {"wa", &a.Wait}, {"st", &a.Steal}, {"seconds", &a.Seconds}} {
+			if odd(*f.v) {
+				*f.v = 0
+				a.Missing = append(slices.Clone(a.Missing), f.column)
+			}
+		}
+		r.Summary = &a
+	}
+	return r
 }
 
 // decodeLine reads a line without its line end.

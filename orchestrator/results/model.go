@@ -20,6 +20,7 @@ type Model struct {
 	lanes  map[string]*LaneState
 	boots  map[bootKey]*BootState
 	trials map[SlotKey]*Trial
+	byCell map[Cell][]*Trial
 }
 
 type bootKey struct {
@@ -110,7 +111,7 @@ func (t *Trial) Final() *Attempt {
 // Load derives the state of a run. Records must be in the order of Seq; those
 // that contradict earlier ones do no harm.
 func Load(records []Record) *Model {
-	m := &Model{lanes: map[string]*LaneState{}, boots: map[bootKey]*BootState{}, trials: map[SlotKey]*Trial{}}
+	m := &Model{lanes: map[string]*LaneState{}, boots: map[bootKey]*BootState{}, trials: map[SlotKey]*Trial{}, byCell: map[Cell][]*Trial{}}
 	for i := range records {
 		m.add(&records[i])
 	}
@@ -206,6 +207,9 @@ func (m *Model) Boot(lane string, number int) *BootState { return m.boots[bootKe
 // Slot is the slot's attempts, nil when it was never tried.
 func (m *Model) Slot(s Slot) *Trial { return m.trials[m.key(s)] }
 
+// TrialsOf are a cell's slots, in the order they were first tried.
+func (m *Model) TrialsOf(c Cell) []*Trial { return m.byCell[c] }
+
 // key fills in the block of a slot that carries none: that of its boot, else a
 // number of its own.
 func (m *Model) key(s Slot) SlotKey {
@@ -230,6 +234,7 @@ func (m *Model) addTrial(r *Record) {
 		t.Slot.Block = key.Block
 		m.trials[key] = t
 		m.Trials = append(m.Trials, t)
+		m.byCell[key.Cell] = append(m.byCell[key.Cell], t)
 	}
 	a := t.attempt(r)
 	switch r.Kind {

@@ -206,7 +206,7 @@ func (j *Journal) double(first, second rawLine) {
 }
 
 func sameRecord(a, b Record) bool {
-	x, errA := encodeLine(a)
-	y, errB := encodeLine(b)
+	x, errA := EncodeLine(a)
+	y, errB := EncodeLine(b)
 	return errA == nil && errB == nil && bytes.Equal(x, y)
 }

@@ -19,7 +19,7 @@ func line(t testing.TB, seq, laneSeq int, note string) string {
 	if laneSeq == 0 {
 		lane = ""
 	}
-	b, err := encodeLine(Record{Seq: seq, Lane: lane, LaneSeq: laneSeq, At: t0.Add(time.Duration(seq) * time.Second), Kind: KindNote, Note: note})
+	b, err := EncodeLine(Record{Seq: seq, Lane: lane, LaneSeq: laneSeq, At: t0.Add(time.Duration(seq) * time.Second), Kind: KindNote, Note: note})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +179,7 @@ func BenchmarkReadJournal100k(b *testing.B) {
 		if i%3 == 0 {
 			r.Kind, r.Outcome, r.Parsed = KindJudged, OK, parsed
 		}
-		l, err := encodeLine(r)
+		l, err := EncodeLine(r)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -125,5 +125,6 @@ type Activity struct {
 	Idle       float64  `json:"idle_pct"`
 	Wait       float64  `json:"wait_pct"`
 	Steal      float64  `json:"steal_pct"`
+	Missing    []string `json:"missing,omitempty"` // vmstat columns no sample had ("cs", "st"): their fields mean nothing
 	Warnings   []string `json:"warnings,omitempty"`
 }

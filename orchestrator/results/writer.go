@@ -155,7 +155,7 @@ func (w *Writer) Append(ctx context.Context, r Record) (Record, error) {
 	if r.Lane != "" {
 		r.LaneSeq = w.laneSeq[r.Lane] + 1
 	}
-	line, err := encodeLine(r)
+	line, err := EncodeLine(finite(r))
 	if err != nil {
 		return r, err
 	}

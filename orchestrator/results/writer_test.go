@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"kernsweep/workloads"
 )
 
 var t0 = time.Date(2026, 11, 30, 22, 0, 0, 0, time.UTC)
@@ -73,6 +76,31 @@ func TestAppendNumbersRecordsOfConcurrentLanes(t *testing.T) {
 	}
 	if _, err := w.Append(t.Context(), Record{Kind: KindNote}); err == nil {
 		t.Error("an append to a closed journal succeeded")
+	}
+}
+
+// A value that is no number is missing, with its reason; the verdict survives.
+func TestAppendKeepsAVerdictWithNaN(t *testing.T) {
+	run := newRun(t)
+	w, err := run.OpenWriter("kim")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &workloads.Parsed{Values: []workloads.Value{{Value: math.NaN()}, {Value: 3, Resolution: math.Inf(1)}}}
+	rec := Record{Lane: "r1", Kind: KindJudged, Slot: slotOf(1, 1, 1), Attempt: 1, Outcome: OK, Parsed: p, Summary: &Activity{Wait: math.NaN()}}
+	if _, err := w.Append(t.Context(), rec); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	got := journal(t, run).Records[0]
+	v := got.Parsed.Values
+	if v[0].Missing != "not a finite number (NaN)" || v[1].Value != 3 || v[1].Missing != "" || got.Summary.Missing[0] != "wa" {
+		t.Errorf("%+v %+v", v, got.Summary)
+	}
+	if !math.IsNaN(p.Values[0].Value) {
+		t.Error("the caller's values were changed")
 	}
 }
 

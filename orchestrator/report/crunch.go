@@ -1,0 +1,115 @@
+package report
+
+import "strings"
+
+// crunchTable is the table of user and wall seconds: one per task, rows are
+// kernels, columns are scenarios.
+func crunchTable(v *view) {
+	var notes footnotes
+	for i, task := range crunchTasks(v) {
+		tab := table{labels: 1, head: append([]string{task + " user/wall s"}, v.scenarios...)}
+		for _, k := range v.kernels {
+			crunchRows(v, &tab, &notes, k, task)
+		}
+		if i > 0 {
+			v.out.blank()
+		}
+		v.out.table(&tab, nil, v.width)
+	}
+	v.out.add(notes.lines(v.width)...)
+}
+
+// crunchPart splits "LTMM_user" or "LTMM.wall" into task and quantity.
+func crunchPart(metric string) (task, quantity string) {
+	for _, q := range []string{"user", "wall"} {
+		if rest, ok := strings.CutSuffix(strings.ToLower(metric), q); ok && len(rest) > 1 {
+			return strings.TrimRight(metric[:len(rest)], "._-/ "), q
+		}
+	}
+	return "", ""
+}
+
+func crunchTasks(v *view) []string {
+	var tasks []string
+	for _, c := range v.cells {
+		for _, f := range c.Figures {
+			if task, _ := crunchPart(f.Name); task != "" {
+				tasks = addNew(tasks, task)
+				v.shown[f.Name] = true
+			}
+		}
+	}
+	return tasks
+}
+
+func crunchRows(v *view, tab *table, notes *footnotes, kernel, task string) {
+	medians, user, wall, n := []string{kernel}, []string{"  user min..max"}, []string{"  wall min..max"}, []string{"  n"}
+	any := false
+	for _, sc := range v.scenarios {
+		c := v.cell(kernel, sc)
+		if c == nil {
+			medians, user, wall, n = append(medians, ""), append(user, ""), append(wall, ""), append(n, "")
+			continue
+		}
+		fu, fw := c.figure(crunchIs(task, "user")), c.figure(crunchIs(task, "wall"))
+		if c.Empty != "" || fu == nil && fw == nil || none(fu) && none(fw) {
+			medians = append(medians, crunchNA(c, fu, notes))
+			user, wall, n = append(user, ""), append(wall, ""), append(n, "")
+			continue
+		}
+		any = true
+		medians = append(medians, crunchMedian(c, fu, notes)+"/"+crunchMedian(c, fw, notes))
+		user, wall, n = append(user, crunchSpan(fu)), append(wall, crunchSpan(fw)), append(n, crunchN(fu, fw))
+	}
+	tab.rows = append(tab.rows, medians)
+	for _, spread := range [][]string{user, wall} {
+		if strings.Join(spread[1:], "") != "" {
+			tab.rows = append(tab.rows, spread)
+		}
+	}
+	if any {
+		tab.rows = append(tab.rows, n)
+	}
+}
+
+func crunchIs(task, quantity string) func(string) bool {
+	return func(name string) bool {
+		t, q := crunchPart(name)
+		return t == task && q == quantity
+	}
+}
+
+func none(f *Figure) bool { return f == nil || f.Boots == 0 }
+
+// crunchNA is "na", as that table's readers know it, with its reason below.
+func crunchNA(c *Cell, f *Figure, notes *footnotes) string {
+	if c.DidNotBoot != nil && c.NA == "" {
+		return na(c, f, notes)
+	}
+	return "na" + strings.TrimPrefix(na(c, f, notes), "n/a")
+}
+
+func crunchMedian(c *Cell, f *Figure, notes *footnotes) string {
+	if none(f) {
+		return crunchNA(c, f, notes)
+	}
+	s := fig(f.Median.Value)
+	if len(f.Missing) > 0 {
+		s += notes.mark(missingText(f))
+	}
+	return s
+}
+
+func crunchSpan(f *Figure) string {
+	if none(f) {
+		return ""
+	}
+	return f.spread()
+}
+
+func crunchN(user, wall *Figure) string {
+	if none(user) {
+		return wall.n()
+	}
+	return user.n()
+}

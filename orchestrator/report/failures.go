@@ -1,0 +1,75 @@
+package report
+
+import (
+	"fmt"
+
+	"kernsweep/orchestrator/results"
+)
+
+// failures lists what is wrong in the run's final state: lanes, boots, trials.
+// Trials of one cell that failed alike are one entry.
+func (b *builder) failures() []Failure {
+	var out []Failure
+	for _, t := range b.doc.Targets {
+		if t.Quarantined != "" {
+			out = append(out, Failure{Target: t.Name, What: "lane quarantined", Outcome: results.Lost,
+				Reason: t.Quarantined, Again: b.again(t.Name, "", "")})
+		}
+	}
+	for _, x := range b.final {
+		r := x.Result
+		if r.Outcome == results.BootFailed || r.Outcome == results.Lost {
+			out = merge(out, Failure{Target: x.Lane, Kernel: r.Kernel, What: fmt.Sprintf("boot %d", x.Number), Outcome: r.Outcome,
+				Stage: r.Stage, Reason: r.Reason, LastLines: r.LastLines, Again: b.again(x.Lane, r.Kernel, "")})
+		}
+	}
+	for _, t := range b.m.Trials {
+		a := t.Final()
+		switch a.Outcome {
+		case results.OK, results.NotApplicable, results.Skipped:
+			continue
+		}
+		if t.Slot.Warmup() || a.Outcome == results.BootFailed && b.bootFailed(t.Slot) {
+			continue // the boot itself is listed
+		}
+		c := t.Slot.Cell
+		out = merge(out, Failure{Target: c.Target, Kernel: c.Kernel, Outcome: a.Outcome, Reason: a.Reason,
+			What:  fmt.Sprintf("%s %s, block %d, repeat %d", c.Workload, c.Scenario, t.Slot.Block, t.Slot.Repeat),
+			Again: b.again(c.Target, c.Kernel, c.Workload)})
+	}
+	return out
+}
+
+func (b *builder) bootFailed(s results.Slot) bool {
+	for _, x := range b.final {
+		if x.Lane == s.Target && x.Result.Kernel == s.Kernel && x.Result.Outcome == results.BootFailed {
+			return true
+		}
+	}
+	return false
+}
+
+// merge adds f, or counts it with an earlier failure of the same cause.
+func merge(list []Failure, f Failure) []Failure {
+	for i := range list {
+		x := &list[i]
+		if x.Target == f.Target && x.Kernel == f.Kernel && x.Outcome == f.Outcome && x.Stage == f.Stage &&
+			x.Reason == f.Reason && x.Again == f.Again {
+			x.Count = max(x.Count, 1) + 1
+			return list
+		}
+	}
+	return append(list, f)
+}
+
+// again is the command that repeats what failed.
+func (b *builder) again(target, kernel, workload string) string {
+	s := "kernsweep rerun " + b.run.Name() + " --failed --target " + target
+	if kernel != "" {
+		s += " --kernel " + kernel
+	}
+	if workload != "" {
+		s += " --workload " + workload
+	}
+	return s
+}

@@ -1,0 +1,186 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"kernsweep/orchestrator/results"
+)
+
+const clock = "2006-01-02 15:04:05 UTC"
+
+func at(t time.Time) string { return t.UTC().Format(clock) }
+
+// header says what was run, when, where, and how far each boot is proven.
+func header(src *source, width int) section {
+	d := src.doc
+	s := section{title: "kernsweep: sweep " + d.Run.Sweep}
+	s.say(width, "          ", "run       %s", d.Run.Name)
+	s.say(width, "          ", "made      %s by %s on %s, kernsweep %s, seed %d", at(d.Run.Created), d.Run.Who, d.Run.Host, d.Run.Version, d.Run.Seed)
+	for _, x := range d.Sessions {
+		s.say(width, "          ", "session   %s to %s", at(x.Began), sessionEnd(x))
+	}
+	s.say(width, "          ", "state     %s (exit status %d)", stateText(d), d.ExitStatus)
+	for _, n := range d.Damage {
+		s.say(width, "          ", "JOURNAL   %s", n)
+	}
+	if d.Doubtful > 0 {
+		s.say(width, "          ", "JOURNAL   %d record(s) after missing ones are on file and NOT counted", d.Doubtful)
+	}
+	for i := range d.Targets {
+		s.blank()
+		target(&s, &d.Targets[i], width)
+	}
+	return s
+}
+
+func sessionEnd(x results.Session) string {
+	switch {
+	case x.Ended.IsZero():
+		return "no end recorded: it runs now, or died"
+	case x.Interrupted:
+		return at(x.Ended) + " (interrupted)"
+	}
+	return at(x.Ended)
+}
+
+func stateText(d *Document) string {
+	ok, notRun := 0, 0
+	for _, t := range d.Targets {
+		ok += t.Outcomes[results.OK]
+		notRun += t.NotRun
+	}
+	switch d.ExitStatus {
+	case results.ExitOK:
+		if ok == 0 {
+			return "nothing measured"
+		}
+		if notRun > 0 {
+			return fmt.Sprintf("no failure; %d planned trial(s) not run", notRun)
+		}
+		return "all trials ok"
+	case results.ExitFailed:
+		return "a kernel or a workload failed"
+	case results.ExitInfrastructure:
+		return "a target was lost"
+	case results.ExitInterrupted:
+		return "interrupted"
+	}
+	return "unknown"
+}
+
+func target(s *section, t *Target, width int) {
+	about := []string{}
+	for _, x := range []struct{ name, value string }{{"", t.Arch}, {"boot ", t.Boot}} {
+		if x.value != "" {
+			about = append(about, x.name+x.value)
+		}
+	}
+	if t.Emulated {
+		about = append(about, "emulated")
+	}
+	line := "target " + t.Name
+	if len(about) > 0 {
+		line += " (" + strings.Join(about, ", ") + ")"
+	}
+	s.say(width, "  ", "%s", line)
+	if t.HostBound {
+		s.say(width, "    ", "  NOT COMPARABLE: figures depend on the controller's load")
+	}
+	if t.Clock == "guest" {
+		s.say(width, "    ", "  clock: only the target's own clock counts; its seconds are not the controller's")
+	}
+	if t.Quarantined != "" {
+		s.say(width, "    ", "  QUARANTINED: %s", t.Quarantined)
+	}
+	if len(t.Kernels) == 0 {
+		return
+	}
+	var notes footnotes
+	tab := table{labels: 1, head: []string{"  kernel", "release", "scheduler", "boots", "boot_ids", "proof"}, left: []int{1, 2, 3, 5}}
+	for i := range t.Kernels {
+		k := &t.Kernels[i]
+		tab.row("  "+k.Name, orNA(k.Releases), scheduler(k), bootCounts(k), fmt.Sprint(k.BootIDs), proof(k, &notes))
+	}
+	s.table(&tab, &notes, width)
+}
+
+func orNA(list []string) string {
+	if len(list) == 0 {
+		return "n/a"
+	}
+	return strings.Join(list, ", ")
+}
+
+func scheduler(k *Kernel) string {
+	if len(k.Schedulers) > 0 {
+		return strings.Join(k.Schedulers, ", ")
+	}
+	if k.Want != "" {
+		return "n/a (wanted " + k.Want + ")"
+	}
+	return "n/a"
+}
+
+func bootCounts(k *Kernel) string {
+	s := fmt.Sprintf("%d ok", k.Boots[results.OK])
+	for _, o := range []results.Outcome{results.BootFailed, results.Lost, results.Skipped, results.Interrupted} {
+		if n := k.Boots[o]; n > 0 {
+			s += fmt.Sprintf(", %d %s", n, o)
+		}
+	}
+	return s
+}
+
+func proof(k *Kernel, notes *footnotes) string {
+	switch {
+	case k.DidNotBoot != nil:
+		return "did not boot " + notes.mark(k.DidNotBoot.text())
+	case k.Boots[results.OK] == 0:
+		return "n/a (no boot)"
+	case len(k.Unproven) > 0:
+		return "UNPROVEN " + notes.mark(strings.Join(k.Unproven, "; "))
+	}
+	return "proven"
+}
+
+// text says how far the kernel came.
+func (f *BootFailure) text() string {
+	s := f.Stage
+	if f.Reason != "" {
+		if s != "" {
+			s += ": "
+		}
+		s += f.Reason
+	}
+	if n := len(f.LastLines); n > 0 {
+		s += "; last console line: " + strings.TrimSpace(f.LastLines[n-1])
+	}
+	return s
+}
+
+// outcomes is one line per lane.
+func outcomes(src *source, width int) section {
+	s := section{title: "Outcomes (trials, warm-ups left out)"}
+	all := []results.Outcome{results.OK, results.Failed, results.BootFailed, results.Lost, results.Invalid,
+		results.Interrupted, results.Skipped, results.NotApplicable}
+	tab := table{labels: 1, head: []string{"target"}}
+	for _, o := range all {
+		tab.head = append(tab.head, string(o))
+	}
+	tab.head = append(tab.head, "not run")
+	for _, t := range src.doc.Targets {
+		row := []string{t.Name}
+		for _, o := range all {
+			row = append(row, fmt.Sprint(t.Outcomes[o]))
+		}
+		tab.rows = append(tab.rows, append(row, fmt.Sprint(t.NotRun)))
+	}
+	if len(tab.rows) == 0 {
+		s.add("nothing recorded")
+		return s
+	}
+	s.table(&tab, nil, width)
+	return s
+}

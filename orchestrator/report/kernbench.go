@@ -1,0 +1,120 @@
+package report
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// kernbenchRows are kernbench's six lines and what a metric's name must hold.
+// "Context Switches" are the involuntary ones, "Sleeps" the voluntary ones.
+func kernbenchRows() []struct {
+	label string
+	is    func(string) bool
+} {
+	return []struct {
+		label string
+		is    func(string) bool
+	}{
+		{"Elapsed Time", func(n string) bool { return strings.Contains(n, "elapsed") }},
+		{"User Time", func(n string) bool { return strings.Contains(n, "user") }},
+		{"System Time", func(n string) bool { return strings.Contains(n, "sys") }},
+		{"Percent CPU", func(n string) bool { return strings.Contains(n, "percent") || strings.Contains(n, "cpu") }},
+		{"Context Switches", func(n string) bool {
+			return strings.Contains(n, "context") || strings.Contains(n, "involuntary") || strings.Contains(n, "switches") && !voluntary(n)
+		}},
+		{"Sleeps", func(n string) bool { return strings.Contains(n, "sleeps") || voluntary(n) }},
+	}
+}
+
+func voluntary(name string) bool {
+	return strings.Contains(strings.ReplaceAll(name, "involuntary", ""), "voluntary")
+}
+
+// kernbenchBlocks prints kernbench's own blocks: arithmetic mean and sample
+// standard deviation over all trials of a level, never pooled between levels.
+func kernbenchBlocks(v *view) {
+	for _, k := range v.kernels {
+		for _, sc := range v.scenarios {
+			c := v.cell(k, sc)
+			if c == nil || c.Empty != "" {
+				continue
+			}
+			for _, level := range []string{"single", "half", "optimal", "maximal", ""} {
+				kernbenchBlock(v, c, level)
+			}
+		}
+	}
+}
+
+// levelOf is the load level a metric belongs to, by its name or its scenario.
+func levelOf(metric, scenario string) string {
+	for _, text := range []string{metric, scenario} {
+		for _, l := range []string{"single", "half", "optimal", "maximal"} {
+			if strings.Contains(strings.ToLower(text), l) {
+				return l
+			}
+		}
+	}
+	return ""
+}
+
+func kernbenchBlock(v *view, c *Cell, level string) {
+	var lines []string
+	n := ""
+	for _, row := range kernbenchRows() {
+		f := c.figure(func(n string) bool { return levelOf(n, c.Scenario) == level && row.is(strings.ToLower(n)) })
+		if f == nil {
+			continue
+		}
+		if n == "" {
+			n = f.n()
+		}
+		switch {
+		case !f.Mean.OK():
+			lines = append(lines, row.label+" n/a ("+missingText(f)+")")
+		case !f.SD.OK():
+			lines = append(lines, fmt.Sprintf("%s %s (n/a: %s)", row.label, six(f.Mean.Value), f.SD.Missing))
+		default:
+			lines = append(lines, fmt.Sprintf("%s %s (%s)", row.label, six(f.Mean.Value), six(f.SD.Value)))
+		}
+	}
+	if len(lines) == 0 {
+		return
+	}
+	v.out.blank()
+	v.out.say(v.width, "  ", "%s, %s (n %s)", c.Kernel, c.Scenario, n)
+	v.out.add("Average " + levelTitle(c, level) + " Run (std deviation):")
+	for _, l := range lines {
+		v.out.add(wrap(clean(l), v.width, "    ")...)
+	}
+}
+
+// six is awk's %.6g, which kernbench prints with.
+func six(x float64) string { return strconv.FormatFloat(x, 'g', 6, 64) }
+
+var jobsNote = regexp.MustCompile(`(?i)\b(single|half|optimal|maximal)\b.*?-j ?(\d+)`)
+
+// levelTitle is kernbench's name of a level; the number of jobs is in a trial's notes.
+func levelTitle(c *Cell, level string) string {
+	jobs := ""
+	for _, t := range c.Trials {
+		for _, n := range t.Notes {
+			if m := jobsNote.FindStringSubmatch(n); m != nil && strings.EqualFold(m[1], level) {
+				jobs = " " + m[2]
+			}
+		}
+	}
+	switch level {
+	case "single":
+		return "Single threaded"
+	case "half":
+		return strings.TrimSuffix("Half load -j"+jobs, " -j")
+	case "optimal":
+		return strings.TrimSuffix("Optimal load -j"+jobs, " -j")
+	case "maximal":
+		return "Maximal load -j"
+	}
+	return clean(c.Scenario)
+}

@@ -1,0 +1,205 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+
+	"kernsweep/workloads"
+)
+
+// view is one workload on one target.
+type view struct {
+	src   *source
+	width int
+	out   *section
+	cells []*Cell // of the target, in the plan's order
+	shown map[string]bool
+
+	scenarios, kernels []string // in the plan's order
+	at                 map[place]*Cell
+	seen               map[string]bool
+}
+
+// renderers is the table of tables: a workload kind whose people know a layout
+// of their own is one line here. A renderer marks the metrics it showed; the
+// rest, and every other kind, goes into the generic table.
+func renderers() map[string]func(*view) {
+	return map[string]func(*view){
+		"iperf":     iperfLines,
+		"kernbench": kernbenchBlocks,
+		"crunch":    crunchTable,
+		"latency":   latencyTable,
+	}
+}
+
+func workload(src *source, w *Workload, width int) section {
+	s := section{title: w.ID}
+	s.say(width, "", "Medians over boots; min..max over trials; n = boots x trials. Differences are not tested here.")
+	for _, t := range src.doc.Targets {
+		v := &view{src: src, width: width, out: &s, shown: map[string]bool{},
+			at: map[place]*Cell{}, seen: map[string]bool{}}
+		for i := range w.Cells {
+			if w.Cells[i].Target == t.Name {
+				v.take(&w.Cells[i])
+			}
+		}
+		if len(v.cells) == 0 {
+			continue
+		}
+		s.blank()
+		s.say(width, "  ", "%s on %s%s", w.ID, t.Name, marks(&t))
+		if r := renderers()[w.Kind]; r != nil {
+			r(v)
+		}
+		generic(v)
+	}
+	return s
+}
+
+// marks are the facts about a target no figure may be read without.
+func marks(t *Target) string {
+	s := ""
+	if t.HostBound {
+		s += " (not comparable: figures depend on the controller's load)"
+	}
+	if t.Clock == "guest" {
+		s += " (seconds of the target's own clock)"
+	}
+	return s
+}
+
+type place struct{ kernel, scenario string }
+
+// take adds a cell to the view.
+func (v *view) take(c *Cell) {
+	at := place{c.Kernel, c.Scenario}
+	if v.at[at] != nil {
+		return
+	}
+	if !v.seen["s "+c.Scenario] {
+		v.seen["s "+c.Scenario] = true
+		v.scenarios = append(v.scenarios, c.Scenario)
+	}
+	if !v.seen["k "+c.Kernel] {
+		v.seen["k "+c.Kernel] = true
+		v.kernels = append(v.kernels, c.Kernel)
+	}
+	v.at[at] = c
+	v.cells = append(v.cells, c)
+}
+
+func (v *view) cell(kernel, scenario string) *Cell { return v.at[place{kernel, scenario}] }
+
+// metrics of a scenario that no renderer showed, in order.
+func (v *view) metrics(scenario string) []workloads.Metric {
+	var out []workloads.Metric
+	for _, k := range v.kernels {
+		c := v.cell(k, scenario)
+		if c == nil {
+			continue
+		}
+		for _, f := range c.Figures {
+			if !v.shown[f.Name] && !slices.ContainsFunc(out, func(m workloads.Metric) bool { return m.Name == f.Name }) {
+				out = append(out, f.Metric)
+			}
+		}
+	}
+	return out
+}
+
+// generic has a row per scenario, metric and kernel.
+func generic(v *view) {
+	tab := table{labels: 2, left: []int{2},
+		head: []string{"scenario, metric", "kernel", "unit", "median", "min..max", "CI95 of geo. mean", "n"}}
+	var notes footnotes
+	for _, sc := range v.scenarios {
+		for _, m := range v.metrics(sc) {
+			if len(tab.rows) > 0 {
+				tab.row()
+			}
+			label := sc + ", " + m.Name
+			for _, k := range v.kernels {
+				c := v.cell(k, sc)
+				if c == nil {
+					continue
+				}
+				tab.rows = append(tab.rows, genericRow(label, c, m, &notes))
+				label = ""
+			}
+		}
+	}
+	if len(tab.rows) == 0 && len(v.shown) > 0 {
+		return
+	}
+	if len(tab.rows) == 0 {
+		emptyRows(v, &tab, &notes)
+	}
+	v.out.blank()
+	v.out.table(&tab, &notes, v.width)
+}
+
+// emptyRows stand for cells of which not even the metrics are known.
+func emptyRows(v *view, tab *table, notes *footnotes) {
+	for _, c := range v.cells {
+		why := c.Empty
+		if why == "" {
+			why = "the trials gave no values"
+		}
+		tab.row(c.Scenario, c.Kernel, "", "n/a "+notes.mark(why))
+	}
+}
+
+func genericRow(label string, c *Cell, m workloads.Metric, notes *footnotes) []string {
+	f := c.figure(func(n string) bool { return n == m.Name })
+	if f == nil || c.Empty != "" {
+		return []string{label, c.Kernel, m.Unit, na(c, f, notes)}
+	}
+	n := f.n()
+	if f.Boots > 0 && len(f.Missing) > 0 {
+		n += " " + notes.mark(missingText(f))
+	}
+	if !f.Median.OK() {
+		return []string{label, c.Kernel, m.Unit, na(c, f, notes), "", "", n}
+	}
+	ci := "n/a (" + f.CILow.Missing + ")"
+	if f.CILow.OK() && f.CIHigh.OK() {
+		ci = fig(f.CILow.Value) + ".." + fig(f.CIHigh.Value)
+	}
+	spread := f.spread()
+	if spread == "" {
+		spread = "n/a (one trial)"
+	}
+	return []string{label, c.Kernel, m.Unit, fig(f.Median.Value), spread, ci, n}
+}
+
+// na is the mark of a figure that is not there, its reason in the notes.
+func na(c *Cell, f *Figure, notes *footnotes) string {
+	switch {
+	case c.DidNotBoot != nil && c.NA == "":
+		return "did not boot " + notes.mark(c.Kernel+": "+c.DidNotBoot.text())
+	case c.Empty != "":
+		return "n/a " + notes.mark(c.Empty)
+	case f != nil && len(f.Missing) > 0:
+		return "n/a " + notes.mark(missingText(f))
+	}
+	return "n/a " + notes.mark("the trials gave no such value")
+}
+
+func missingText(f *Figure) string {
+	s := ""
+	for _, m := range f.Missing {
+		if s != "" {
+			s += "; "
+		}
+		s += fmt.Sprintf("%s: missing in %d trial(s): %s", f.Name, m.Trials, m.Text)
+	}
+	return s
+}
+
+// spread is "min..max" over the trials, "" for fewer than two.
+func (f *Figure) spread() string {
+	if f.Trials < 2 {
+		return ""
+	}
+	return fig(f.Min.Value) + ".." + fig(f.Max.Value)
+}
