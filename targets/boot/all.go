@@ -8,6 +8,7 @@ import "kernsweep/targets"
 // line here. Drivers that fill several slots (targets/qemu) are added by config.
 func All() map[string]func() targets.Booter {
 	return map[string]func() targets.Booter{
+		"command":    func() targets.Booter { return new(Command) },
 		"none":       func() targets.Booter { return new(None) },
 		"ssh-reboot": func() targets.Booter { return new(SSHReboot) },
 	}

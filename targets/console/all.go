@@ -6,5 +6,8 @@ import "kernsweep/targets"
 
 // All names every console driver. A new one is one file and one line here.
 func All() map[string]func() targets.Console {
-	return map[string]func() targets.Console{}
+	return map[string]func() targets.Console{
+		"command": func() targets.Console { return new(Command) },
+		"tcp":     func() targets.Console { return new(TCP) },
+	}
 }

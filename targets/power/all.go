@@ -6,5 +6,8 @@ import "kernsweep/targets"
 
 // All names every power driver. A new one is one file and one line here.
 func All() map[string]func() targets.Power {
-	return map[string]func() targets.Power{}
+	return map[string]func() targets.Power{
+		"command": func() targets.Power { return new(Command) },
+		"http":    func() targets.Power { return new(HTTP) },
+	}
 }

@@ -1,0 +1,64 @@
+package power
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"kernsweep/targets"
+)
+
+// Command switches the supply with two programs of the lab.
+type Command struct {
+	On       []string      `hcl:"on" doc:"program and arguments that switch the target on, run on the controller"`
+	Off      []string      `hcl:"off" doc:"program and arguments that switch it off"`
+	Deadline time.Duration `hcl:"deadline,optional" doc:"each must end within this (default 30s)"`
+}
+
+const defaultDeadline = 30 * time.Second
+
+// Check refuses a block that lacks a program.
+func (c *Command) Check() error {
+	for name, argv := range map[string][]string{"on": c.On, "off": c.Off} {
+		if len(argv) == 0 || argv[0] == "" {
+			return errors.New(name + " names no program")
+		}
+	}
+	return notNegative(c.Deadline)
+}
+
+// Set runs the program and waits for its end.
+func (c *Command) Set(ctx context.Context, on bool) error {
+	ctx, stop := limit(ctx, c.Deadline)
+	defer stop()
+	argv := c.Off
+	if on {
+		argv = c.On
+	}
+	if err := targets.RunProgram(ctx, argv, nil); err != nil {
+		return fmt.Errorf("power %s: %w", word(on), err)
+	}
+	return nil
+}
+
+func limit(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	if d <= 0 {
+		d = defaultDeadline
+	}
+	return context.WithTimeoutCause(ctx, d, fmt.Errorf("no end within %s", d))
+}
+
+func notNegative(d time.Duration) error {
+	if d < 0 {
+		return fmt.Errorf("deadline = %s is negative", d)
+	}
+	return nil
+}
+
+func word(on bool) string {
+	if on {
+		return "on"
+	}
+	return "off"
+}
