@@ -188,20 +188,34 @@ func (p *iperfPlan) address(f Iperf, env *Env) error {
 		return &UnavailableError{Reason: "the address of the " + p.Server + " is not known: set network { address = … } (or peer_address) on the target"}
 	}
 	if p.Listen == 0 {
-		p.Listen = map[string]int{toolIperf3: 5201}[p.Tool]
-		if p.Listen == 0 {
-			p.Listen = 5001
-		}
-		if _, ok := forwarded[p.Listen]; !ok && len(forwarded) > 0 {
-			p.Listen = slices.Min(slices.Collect(maps.Keys(forwarded)))
+		var ok bool
+		if p.Listen, ok = usualPort(p.Tool, forwarded); !ok {
+			return &UnavailableError{Reason: "no port of the " + p.Server + " is forwarded but that of SSH: add 5001 to the forwarded ports, or set server = " + strconv.Quote(p.client())}
 		}
 	}
 	port := p.Listen
-	if there, ok := forwarded[port]; ok {
+	if there := forwarded[port]; there != 0 {
 		port = there
 	}
 	p.Dial = net.JoinHostPort(host, strconv.Itoa(port))
 	return nil
+}
+
+// usualPort is the tool's own port, unless only others are forwarded.
+func usualPort(tool string, forwarded map[int]int) (port int, ok bool) {
+	port = 5001
+	if tool == toolIperf3 {
+		port = 5201
+	}
+	if _, ok := forwarded[port]; ok || len(forwarded) == 0 {
+		return port, true
+	}
+	for _, p := range slices.Sorted(maps.Keys(forwarded)) {
+		if p != 22 {
+			return p, true
+		}
+	}
+	return 0, false
 }
 
 // argv builds both command lines, as the agents' tasks.

@@ -51,6 +51,9 @@ func (p *iperfPlan) run(ctx context.Context, env *Env) error {
 		return wrapEnd("server", err)
 	}
 	err := wrapEnd("client", client.Agent.Run(ctx, call))
+	if err != nil {
+		stop(errClientOver)
+	}
 	grace := time.NewTimer(p.grace())
 	defer grace.Stop()
 	select {

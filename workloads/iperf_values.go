@@ -1,6 +1,11 @@
 package workloads
 
-import "kernsweep/workloads/iperf"
+import (
+	"fmt"
+	"strings"
+
+	"kernsweep/workloads/iperf"
+)
 
 // values turns the figure into metrics; what a tool does not print is missing
 // with that reason.
@@ -70,4 +75,56 @@ func processCPU(v Value, p *iperfPlan, client *iperfEnd, ofClient bool) Value {
 		v.Value = cpu.Remote
 	}
 	return v
+}
+
+// notes say where the figure comes from, in one line, and what ran.
+func (p *iperfPlan) notes(f iperfFigure) []string {
+	what := "sent"
+	if f.received {
+		what = "received"
+	}
+	line := fmt.Sprintf("%s, bytes %s as counted by the %s, in its own %.4f s", p.Tool, what, f.end.name, f.Seconds)
+	if f.said {
+		line = fmt.Sprintf("%s, bytes received as the server told the %s: the server's own line is missing", p.Tool, f.end.name)
+	}
+	if p.ClocksDiffer {
+		line += "; the target's clock is its own, so the other end's seconds were not used"
+	}
+	if p.Tool != toolStream {
+		line += fmt.Sprintf("; server %s, client %s", orUnknown(p.ServerVersion), orUnknown(p.ClientVersion))
+	}
+	return []string{line}
+}
+
+func orUnknown(s string) string {
+	if s == "" {
+		return "of unknown version"
+	}
+	return s
+}
+
+// warnings are findings that leave the figure standing.
+func (p *iperfPlan) warnings(f iperfFigure, server, client *iperfEnd) (out []string) {
+	if zero, all := f.end.report.Stalls(); zero > 0 {
+		out = append(out, fmt.Sprintf("%s: nothing moved in %d of %d intervals: did the link stall?", f.end.name, zero, all))
+	}
+	sent, err1 := p.total(client, false)
+	received, err2 := p.total(server, true)
+	if p.Reverse {
+		sent, err1 = p.total(server, false)
+		received, err2 = p.total(client, true)
+	}
+	if err1 == nil && err2 == nil && !p.UDP && (received.Bytes > sent.Bytes*1.02+65536 || received.Bytes < sent.Bytes*0.9-4<<20) {
+		out = append(out, fmt.Sprintf("%.4g bytes were sent and %.4g received: were there other clients, or a proxy between?", sent.Bytes, received.Bytes))
+	}
+	if s, c := major(p.ServerVersion), major(p.ClientVersion); s != c {
+		out = append(out, fmt.Sprintf("server %s and client %s are of different lines of iperf: compare with care", p.ServerVersion, p.ClientVersion))
+	}
+	return out
+}
+
+// major is "2.0" of "2.0.13a".
+func major(version string) string {
+	parts := strings.SplitN(version, ".", 3)
+	return strings.Join(parts[:min(2, len(parts))], ".")
 }
