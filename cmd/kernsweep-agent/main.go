@@ -2,9 +2,9 @@
 package main
 
 import (
-	"os"
+	"syscall"
 
 	"kernsweep/workloads/agent"
 )
 
-func main() { os.Exit(agent.Main(os.Args[1:])) }
+func main() { syscall.Exit(agent.Main(agent.Args())) }

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"os"
 	"strconv"
 	"strings"
 	"syscall"
@@ -60,16 +59,22 @@ func parseDetached(args []string) (d detached, err error) {
 
 // beginOf reads the begin record of a spool; empty when there is none.
 func beginOf(path string) map[string]string {
-	f, err := os.Open(path)
+	b := make([]byte, 8<<10)
+	fd, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {
 		return nil
 	}
-	defer f.Close()
-	rec, err := wire.NewReader(f).Next()
-	if err != nil || rec.Type != wire.TypeBegin {
+	defer syscall.Close(fd)
+	n, err := syscall.Pread(fd, b, int64(len(wire.Magic)))
+	if err != nil {
 		return nil
 	}
-	return wire.Pairs(rec.Body)
+	head, body, _ := strings.Cut(string(b[:n]), "\n")
+	if !strings.HasPrefix(head, wire.TypeBegin+" ") {
+		return nil
+	}
+	body, _, _ = strings.Cut(body, "\n\n") // a pair is never an empty line
+	return wire.Pairs([]byte(body))
 }
 
 // collect waits until the run has written its end record, or no longer lives,
@@ -84,10 +89,8 @@ func collect(args []string) int {
 	}
 	ignoreHangup()
 	until := after(Now(), d.wait)
-	tick := time.NewTicker(time.Duration(lookNS))
-	defer tick.Stop()
 	for alive(d.pid, d.start) && !hasEnd(d.spool) && Now() < until {
-		<-tick.C
+		pause(lookNS)
 	}
 	if err := printFile(d.spool); err != nil {
 		return die(err)
@@ -110,8 +113,6 @@ func stop(args []string) int {
 		return die(err)
 	}
 	signals := []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL}
-	tick := time.NewTicker(time.Duration(lookNS))
-	defer tick.Stop()
 	for _, s := range signals {
 		if !alive(d.pid, d.start) {
 			return 0
@@ -122,7 +123,7 @@ func stop(args []string) int {
 			}
 		}
 		for until := Now() + graceNS; Now() < until && len(taskOf(d.pid)) > 0; {
-			<-tick.C
+			pause(lookNS)
 		}
 	}
 	return 0
@@ -165,5 +166,5 @@ func testMachine() int {
 }
 
 func selfFacts() []string {
-	return []string{goarch(), "pid=" + strconv.Itoa(os.Getpid()), "page=" + strconv.Itoa(os.Getpagesize())}
+	return []string{goarch(), "pid=" + self(), "page=" + strconv.Itoa(syscall.Getpagesize())}
 }

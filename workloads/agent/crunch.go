@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"os"
 	"strconv"
 	"strings"
 	"syscall"
@@ -118,7 +117,7 @@ func crunchChild(args []string) int {
 
 // childFailed says why a child gives up, and is its exit status.
 func childFailed(why string) int {
-	os.Stderr.WriteString(why + "\n")
+	writeAll(2, []byte(why+"\n"))
 	return 1
 }
 

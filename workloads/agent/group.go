@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"os"
 	"syscall"
 )
 
@@ -12,7 +11,7 @@ func (j *Job) members() []procInfo {
 	groups := append([]int(nil), j.groups...)
 	j.mu.Unlock()
 	var ps []procInfo
-	self := os.Getpid()
+	self := syscall.Getpid()
 	for _, p := range processes() {
 		if p.state != 'Z' && p.pid != self && (p.ppid == self || contains(groups, p.group)) {
 			ps = append(ps, p)

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -81,7 +80,7 @@ func (j *Job) Start(p Proc) (*Process, error) {
 		group = j.groups[len(j.groups)-1]
 	}
 	attr := &syscall.ProcAttr{
-		Env:   environ(os.Environ(), []string{"LC_ALL=C"}, j.env, p.Env),
+		Env:   environ(syscall.Environ(), []string{"LC_ALL=C"}, j.env, p.Env),
 		Files: files,
 		Sys:   &syscall.SysProcAttr{Setpgid: true, Pgid: group},
 	}
@@ -176,14 +175,14 @@ func resolve(p Proc) (path string, argv []string, err error) {
 	if strings.Contains(p.Argv[0], "/") {
 		return p.Argv[0], p.Argv, nil
 	}
-	for _, dir := range strings.Split(os.Getenv("PATH"), ":") {
+	for _, dir := range strings.Split(getenv("PATH"), ":") {
 		f := dir + "/" + p.Argv[0]
 		var st syscall.Stat_t
 		if syscall.Stat(f, &st) == nil && st.Mode&syscall.S_IFMT == syscall.S_IFREG && st.Mode&0o111 != 0 {
 			return f, p.Argv, nil
 		}
 	}
-	return "", nil, failure(p.Argv[0] + ": not found in PATH (" + os.Getenv("PATH") + ")")
+	return "", nil, failure(p.Argv[0] + ": not found in PATH (" + getenv("PATH") + ")")
 }
 
 // environ joins environments; of equal keys the last one counts. Numbers and
@@ -208,7 +207,7 @@ func environ(lists ...[]string) []string {
 // selfPath is this program. Under a user-mode emulator the kernel cannot run
 // /proc/self/exe: there KERNSWEEP_AGENT names a script that can.
 func selfPath() string {
-	if p := os.Getenv("KERNSWEEP_AGENT"); p != "" {
+	if p := getenv("KERNSWEEP_AGENT"); p != "" {
 		return p
 	}
 	return "/proc/self/exe"

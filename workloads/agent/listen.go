@@ -1,9 +1,9 @@
 package agent
 
 import (
-	"os"
 	"strconv"
 	"strings"
+	"syscall"
 )
 
 // listeners returns the socket inodes that hold port, from /proc/net.
@@ -14,7 +14,7 @@ func listeners(port int, udp bool) []string {
 	}
 	var inodes []string
 	for _, f := range files {
-		b, err := os.ReadFile(f)
+		b, err := readFile(f)
 		if err != nil {
 			continue // no IPv6
 		}
@@ -45,13 +45,7 @@ func owners(inodes []string) []procInfo {
 	var ps []procInfo
 	for _, p := range processes() {
 		dir := "/proc/" + strconv.Itoa(p.pid) + "/fd"
-		d, err := os.Open(dir)
-		if err != nil {
-			continue // gone, or another user's
-		}
-		fds, _ := d.Readdirnames(-1)
-		d.Close()
-		if holds(dir, fds, inodes) {
+		if holds(dir, listDir(dir), inodes) { // empty when gone, or another user's
 			ps = append(ps, p)
 		}
 	}
@@ -60,8 +54,8 @@ func owners(inodes []string) []procInfo {
 
 func holds(dir string, fds, inodes []string) bool {
 	for _, fd := range fds {
-		link, err := os.Readlink(dir + "/" + fd)
-		if err != nil || !strings.HasPrefix(link, "socket:[") {
+		link := readLink(dir + "/" + fd)
+		if !strings.HasPrefix(link, "socket:[") {
 			continue
 		}
 		for _, inode := range inodes {
@@ -108,7 +102,7 @@ func (j *Job) ownsPort(port int, udp bool) (owned bool, why string) {
 	ps := owners(inodes)
 	mine := j.members()
 	for _, p := range ps {
-		if p.pid == os.Getpid() {
+		if p.pid == syscall.Getpid() {
 			return true, ""
 		}
 		for _, m := range mine {

@@ -17,7 +17,7 @@ type runFlags struct {
 	endOnCap  bool
 	listen    int
 	udp       bool
-	keep      bool // leave the spool on disk
+	keep      bool     // leave the spool on disk
 	env       []string // KEY=value, added to the environment
 	task      []string
 }

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"os"
 	"strconv"
 	"strings"
 )
@@ -16,7 +15,7 @@ type procInfo struct {
 
 // readProc reads /proc/PID/stat; ok is false when there is no such process.
 func readProc(pid int) (procInfo, bool) {
-	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	b, err := readFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
 		return procInfo{}, false
 	}
@@ -44,14 +43,8 @@ func parseProc(s string) (p procInfo, ok bool) {
 
 // processes lists all processes that can be read.
 func processes() []procInfo {
-	d, err := os.Open("/proc")
-	if err != nil {
-		return nil
-	}
-	defer d.Close()
-	names, _ := d.Readdirnames(-1) // what could be listed is used
 	var ps []procInfo
-	for _, n := range names {
+	for _, n := range listDir("/proc") {
 		pid, err := strconv.Atoi(n)
 		if err != nil {
 			continue
@@ -71,7 +64,7 @@ func alive(pid int, start string) bool {
 
 // oneLine reads a small file without its line end; "" when it cannot be read.
 func oneLine(path string) string {
-	b, err := os.ReadFile(path)
+	b, err := readFile(path)
 	if err != nil {
 		return ""
 	}
@@ -81,7 +74,7 @@ func oneLine(path string) string {
 // highWaterKB is the largest resident set of this process so far; 0 if unknown.
 // getrusage would count the program that this process was before exec.
 func highWaterKB() int64 {
-	b, err := os.ReadFile("/proc/self/status")
+	b, err := readFile("/proc/self/status")
 	if err != nil {
 		return 0
 	}

@@ -1,12 +1,10 @@
 package agent
 
 import (
-	"os"
 	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 
 	"kernsweep/workloads/wire"
 )
@@ -49,13 +47,13 @@ func runTask(args []string) int {
 
 func writeBegin(w *wire.Writer, o runFlags) {
 	start := ""
-	if p, ok := readProc(os.Getpid()); ok {
+	if p, ok := readProc(syscall.Getpid()); ok {
 		start = p.start
 	}
-	b := line(nil, "pid", strconv.Itoa(os.Getpid()))
+	b := line(nil, "pid", self())
 	b = line(b, "start", start)
 	b = line(b, "boot_id", oneLine("/proc/sys/kernel/random/boot_id"))
-	b = line(b, "wall", itoa(time.Now().UnixNano()))
+	b = line(b, "wall", wall())
 	b = line(b, "argv", strings.Join(o.task, " "))
 	b = line(b, "agent", "go "+runtime.Version()+" "+runtime.GOARCH)
 	b = line(b, "autogroup", oneLine("/proc/sys/kernel/sched_autogroup_enabled"))
@@ -85,7 +83,7 @@ func writeEnd(w *wire.Writer, status, reason string) {
 		us := int64(ru.Utime.Sec+ru.Stime.Sec)*1e6 + int64(ru.Utime.Usec+ru.Stime.Usec)
 		b = line(b, "cpu_us", itoa(us))
 	}
-	b = line(b, "wall", itoa(time.Now().UnixNano()))
+	b = line(b, "wall", wall())
 	w.Write(wire.TypeEnd, Now(), "", b)
 }
 

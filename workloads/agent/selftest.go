@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"os"
 	"runtime"
 	"strconv"
 	"syscall"
@@ -23,7 +22,7 @@ func testClock() error {
 func testFloat() error {
 	sum := 0.0
 	for i := range 100 {
-		sum += float64(i+os.Getpid()-os.Getpid()) * 0.5
+		sum += float64(i+syscall.Getpid()-syscall.Getpid()) * 0.5
 	}
 	if sum != 2475 {
 		return failure("0.5 * (0 + … + 99) gives " + strconv.FormatFloat(sum, 'g', -1, 64))
@@ -32,7 +31,7 @@ func testFloat() error {
 }
 
 func testProc() error {
-	if p, ok := readProc(os.Getpid()); !ok || p.pid != os.Getpid() {
+	if p, ok := readProc(syscall.Getpid()); !ok || p.pid != syscall.Getpid() {
 		return failure("/proc/self/stat cannot be read (is /proc mounted?)")
 	}
 	if oneLine("/proc/stat") == "" {
@@ -90,7 +89,7 @@ func testProcess() error {
 	done := make(chan error)
 	go func() {
 		pid, err := syscall.ForkExec(selfPath(), []string{"kernsweep-agent", "child", "true"}, &syscall.ProcAttr{
-			Env: os.Environ(), Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Setpgid: true}})
+			Env: syscall.Environ(), Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Setpgid: true}})
 		var ws syscall.WaitStatus
 		if err == nil {
 			_, err = syscall.Wait4(pid, &ws, 0, nil)

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"os"
 	"strconv"
 	"strings"
 	"syscall"
@@ -22,7 +21,7 @@ const reserve = 8 << 10
 func createSpool(path string) (*spoolFile, error) {
 	paths := []string{path}
 	if path == "" {
-		name := "/kernsweep-" + strconv.Itoa(os.Getpid()) + ".spool"
+		name := "/kernsweep-" + self() + ".spool"
 		paths = []string{"/dev/shm" + name, "/tmp" + name, "/var/tmp" + name, "/run" + name}
 	}
 	var first error
@@ -34,7 +33,7 @@ func createSpool(path string) (*spoolFile, error) {
 				return &spoolFile{fd: fd, path: p}, nil
 			}
 			syscall.Close(fd)
-			os.Remove(p)
+			syscall.Unlink(p)
 		}
 		if first == nil {
 			first = failure("spool " + p + ": " + err.Error())
@@ -44,7 +43,13 @@ func createSpool(path string) (*spoolFile, error) {
 }
 
 func writeReserve(path string) error {
-	return os.WriteFile(path+".reserve", make([]byte, reserve), 0o600)
+	fd, err := syscall.Open(path+".reserve", syscall.O_CREAT|syscall.O_EXCL|syscall.O_WRONLY|syscall.O_CLOEXEC, 0o600)
+	if err != nil {
+		return err
+	}
+	defer syscall.Close(fd)
+	_, err = writeAll(fd, make([]byte, reserve))
+	return err
 }
 
 func (f *spoolFile) Write(b []byte) (int, error) {
@@ -64,7 +69,7 @@ func (f *spoolFile) Write(b []byte) (int, error) {
 }
 
 // release gives the reserve back.
-func (f *spoolFile) release() { os.Remove(f.path + ".reserve") }
+func (f *spoolFile) release() { syscall.Unlink(f.path + ".reserve") }
 
 // writeAll writes all of b to fd.
 func writeAll(fd int, b []byte) (int, error) {
@@ -114,26 +119,28 @@ func printFile(path string) error {
 
 // removeSpool removes a spool and what belongs to it.
 func removeSpool(path string) {
-	os.Remove(path)
-	os.Remove(path + ".reserve")
+	syscall.Unlink(path)
+	syscall.Unlink(path + ".reserve")
 }
 
 // hasEnd reports whether the spool at path is complete. Nothing is written
 // after an end record, so it begins the last few hundred bytes' last record.
 func hasEnd(path string) bool {
-	f, err := os.Open(path)
+	fd, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {
 		return false
 	}
-	defer f.Close()
-	size, err := f.Seek(0, 2)
+	defer syscall.Close(fd)
+	size, err := syscall.Seek(fd, 0, 2)
 	if err != nil {
 		return false
 	}
-	tail := make([]byte, min(size, 64<<10))
-	if _, err := f.ReadAt(tail, size-int64(len(tail))); err != nil {
+	tail := make([]byte, min(size, 8<<10))
+	n, err := syscall.Pread(fd, tail, size-int64(len(tail)))
+	if err != nil {
 		return false
 	}
+	tail = tail[:n]
 	s := string(tail)
 	for {
 		i := strings.LastIndex(s, "\nend ")
