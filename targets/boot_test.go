@@ -36,6 +36,9 @@ func TestBootWithConsoleAndNonce(t *testing.T) {
 		if !a.rec.Proven || a.rec.BootID != idNew || a.rec.Scheduler.Name != "cfs" || a.rec.Arch != "amd64" || a.rec.ClientAddr != "10.0.2.2" {
 			t.Errorf("record %+v", a.rec)
 		}
+		if c.typed.Len() != 0 { // a key would stop an autoboot countdown
+			t.Errorf("typed %q at the console", c.typed.String())
+		}
 		if m.dials != 1 {
 			t.Errorf("%d dials, want one: after the console's word", m.dials)
 		}
@@ -83,7 +86,7 @@ func TestBootJudges(t *testing.T) {
 	}
 }
 
-// A slow shutdown (a04): the old boot answers for 60 s after the request.
+// A slow shutdown: the old boot answers for 60 s after the request.
 func TestRebootSlowShutdown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMachine()
@@ -127,7 +130,7 @@ func TestRebootNeverGoesDown(t *testing.T) {
 	})
 }
 
-// The answers of a machine that goes down (a05): only the seventh counts.
+// The answers of a machine that goes down: only the seventh counts.
 func TestRebootProbeAnswers(t *testing.T) {
 	answers := []struct {
 		exit int

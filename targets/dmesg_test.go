@@ -16,7 +16,7 @@ func fixtureLog(t *testing.T, name string) KernelLog {
 	return KernelLog{Text: b, Taint: "512"}
 }
 
-// An old warning is not the trial's, a new BUG is, a word in a sentence is not (e06).
+// An old warning is not the trial's, a new BUG is, a word in a sentence is not.
 func TestKernelLogDelta(t *testing.T) {
 	d := fixtureLog(t, "dmesg_after.txt").Since(fixtureLog(t, "dmesg_before.txt"))
 	if d.Complaints != 1 || !strings.Contains(d.Complaint, "141.700312] BUG: scheduling while atomic") || len(d.New) != 3 {
@@ -57,7 +57,7 @@ func TestReadKernelLog(t *testing.T) {
 	}
 }
 
-// A reboot is a boot_id that changed; a wall clock that jumps is none (e08).
+// A reboot is a boot_id that changed; a wall clock that jumps is none.
 func TestRecheck(t *testing.T) {
 	rec := BootRecord{BootID: idOld, UptimeS: 100, Scheduler: Scheduler{Name: "eevdf"}}
 	ext := BootRecord{BootID: idOld, UptimeS: 100, Scheduler: Scheduler{Name: "sched_ext", Detail: "lavd"}}

@@ -116,18 +116,19 @@ func (c *fakeConn) Close() error                                              { 
 
 // pipeConsole is a console that the test writes.
 type pipeConsole struct {
-	r *io.PipeReader
-	w *io.PipeWriter
+	r     *io.PipeReader
+	w     *io.PipeWriter
+	typed bytes.Buffer // what was sent to the machine
 }
 
 func newPipeConsole() *pipeConsole {
 	r, w := io.Pipe()
-	return &pipeConsole{r, w}
+	return &pipeConsole{r: r, w: w}
 }
 
 func (p *pipeConsole) Open(context.Context) (io.ReadWriteCloser, error) { return p, nil }
 func (p *pipeConsole) Read(b []byte) (int, error)                       { return p.r.Read(b) }
-func (p *pipeConsole) Write(b []byte) (int, error)                      { return len(b), nil }
+func (p *pipeConsole) Write(b []byte) (int, error)                      { return p.typed.Write(b) }
 func (p *pipeConsole) Close() error                                     { return p.r.CloseWithError(io.ErrClosedPipe) }
 
 // bootFunc is a boot method of a test.

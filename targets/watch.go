@@ -225,7 +225,7 @@ func (w *watch) onIdle() {
 		if stage := badSign(part); stage != "" {
 			w.bad(stage, strings.TrimSpace(part))
 		} else if w.prompts && !w.isReady && loaderPrompt.MatchString(strings.TrimLeft(part, " ")) {
-			w.bad(StageLoader, fmt.Sprintf("stopped at the boot loader's prompt %q", part))
+			w.bad(StageLoader, fmt.Sprintf("found in the boot loader, at its prompt %q", part))
 		}
 	}
 	if w.sign != nil {
