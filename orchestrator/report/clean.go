@@ -50,21 +50,23 @@ func cut(s string, n int) string {
 // after the first is indented. A longer word is broken hard.
 func wrap(s string, width int, indent string) []string {
 	var lines []string
-	rest := []rune(strings.TrimRight(s, " "))
-	lead := 0
-	for len(rest) > width {
-		at := width
-		for at > lead && rest[at] != ' ' {
+	rest, lead := []rune(strings.TrimRight(s, " ")), ""
+	for len(lead)+len(rest) > width {
+		room := width - len(lead)
+		at := room
+		for at > 0 && rest[at] != ' ' {
 			at--
 		}
-		if at <= lead || strings.TrimSpace(string(rest[:at])) == "" {
-			at = width
+		if strings.TrimSpace(string(rest[:at])) == "" {
+			at = room
 		}
-		lines = append(lines, strings.TrimRight(string(rest[:at]), " "))
-		rest = []rune(indent + strings.TrimLeft(string(rest[at:]), " "))
-		lead = len(indent)
+		lines = append(lines, strings.TrimRight(lead+string(rest[:at]), " "))
+		rest, lead = rest[at:], indent
+		for len(rest) > 0 && rest[0] == ' ' {
+			rest = rest[1:]
+		}
 	}
-	return append(lines, string(rest))
+	return append(lines, lead+string(rest))
 }
 
 // command wraps a command line so that it can still be copied.

@@ -90,6 +90,9 @@ func crunchNA(c *Cell, f *Figure, notes *footnotes) string {
 }
 
 func crunchMedian(c *Cell, f *Figure, notes *footnotes) string {
+	if f == nil {
+		return "-" // the scenario has no such figure: walls of parallel tasks have no sum
+	}
 	if none(f) {
 		return crunchNA(c, f, notes)
 	}

@@ -17,7 +17,7 @@ func TestFloatTable(t *testing.T) {
 	l := newLab(t, "floats")
 	var ms []workloads.Metric
 	for _, task := range []string{"LTMM", "LTMB", "LTBM"} {
-		ms = append(ms, m(task+"_user", "s", workloads.LowerIsBetter), m(task+"_wall", "s", workloads.LowerIsBetter))
+		ms = append(ms, m(task+".user", "s", workloads.LowerIsBetter), m(task+".wall", "s", workloads.LowerIsBetter))
 	}
 	kernels := []string{"cfs_v9", "cfs_v7", "cfs_v6", "sd_048", "sd_046", "mainline"}
 	release := []string{"2.6.21.1-cfs-v9", "2.6.21.1-cfs-v7", "2.6.21-cfs-v6", "2.6.21-sd-048", "2.6.21-sd-046", "2.6.21.1"}
@@ -39,6 +39,9 @@ func TestFloatTable(t *testing.T) {
 					if v, ok := got[strings.Join([]string{task, release[i], sc, strconv.Itoa(repeat)}, " ")]; ok {
 						p.Values = append(p.Values, workloads.Value{Metric: ms[2*j], Value: v[0]}, workloads.Value{Metric: ms[2*j+1], Value: v[1]})
 					}
+				}
+				if sc == "j1" && len(p.Values) > 0 {
+					p.Values = append(p.Values, workloads.Value{Metric: m("LTMM.involuntary", "count", workloads.Informative), Value: 7})
 				}
 				if len(p.Values) > 0 {
 					l.trial(slot("dualcore", k, "crunch.ltm", sc, 1, boot, repeat), results.OK, "", p, nil)

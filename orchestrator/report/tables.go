@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"kernsweep/workloads"
 )
@@ -14,6 +15,7 @@ type view struct {
 	out   *section
 	cells []*Cell // of the target, in the plan's order
 	shown map[string]bool
+	own   bool // the workload has a table of its own
 
 	scenarios, kernels []string // in the plan's order
 	at                 map[place]*Cell
@@ -49,9 +51,11 @@ func workload(src *source, w *Workload, width int) section {
 		s.blank()
 		s.say(width, "  ", "%s on %s%s", w.ID, t.Name, marks(&t))
 		if r := renderers()[w.Kind]; r != nil {
+			v.own = true
 			r(v)
 		}
 		generic(v)
+		v.asides()
 	}
 	return s
 }
@@ -99,12 +103,33 @@ func (v *view) metrics(scenario string) []workloads.Metric {
 			continue
 		}
 		for _, f := range c.Figures {
-			if !v.shown[f.Name] && !slices.ContainsFunc(out, func(m workloads.Metric) bool { return m.Name == f.Name }) {
+			if !v.shown[f.Name] && !v.aside(f.Metric) && !slices.ContainsFunc(out, func(m workloads.Metric) bool { return m.Name == f.Name }) {
 				out = append(out, f.Metric)
 			}
 		}
 	}
 	return out
+}
+
+// aside reports whether a metric is left to csv and json: facts nobody compares,
+// beside a table of the workload's own.
+func (v *view) aside(m workloads.Metric) bool {
+	return v.own && m.Better == workloads.Informative && !m.Primary
+}
+
+// asides names them.
+func (v *view) asides() {
+	var names []string
+	for _, c := range v.cells {
+		for _, f := range c.Figures {
+			if v.aside(f.Metric) && !v.shown[f.Name] {
+				names = addNew(names, f.Name)
+			}
+		}
+	}
+	if len(names) > 0 {
+		v.out.say(v.width, "  ", "on file too (--format csv or json): %s", strings.Join(names, ", "))
+	}
 }
 
 // generic has a row per scenario, metric and kernel.
