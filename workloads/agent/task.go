@@ -28,6 +28,8 @@ func task(name string) Task {
 		return crunchTask
 	case "latency":
 		return latencyTask
+	case "stream":
+		return streamTask
 	}
 	return nil
 }
@@ -41,6 +43,10 @@ func child(name string) Child {
 		return sessionChild
 	case "sleeper":
 		return sleeperChild
+	case "streamclient":
+		return streamClientChild
+	case "streamserver":
+		return streamServerChild
 	case "waker":
 		return wakerChild
 	case "true": // the self-test's
