@@ -92,3 +92,245 @@ kernel "eevdf_612" {
     cmdline = local.plain
   }
 }
+
+# ------------------------------------------------------------ five real testbeds
+# As a lab writes them: addresses, outlets and programs are this lab's own, so
+# change them to yours. `kernsweep validate` accepts this without any device and
+# without the images; `kernsweep plan overnight` says what is missing.
+
+locals {
+  images = "images"                       # paths start at this file's directory
+  bin    = "/usr/local/lib/kernsweep-lab" # the lab's own programs, see each use
+}
+
+# ---- what several machines have in common
+
+# A router with an SSH server of its time. The host key changes whenever the
+# device is flashed, which a boot by kernsweep does.
+class "router" {
+  uses = ["lan0"] # one patch cable to the controller: never two at once
+  ssh {
+    user         = "root"
+    algorithms   = "legacy"
+    new_host_key = "after-boot"
+  }
+  timeouts {
+    boot    = "4m" # TFTP, unpacking, a jffs2 scan
+    silence = "90s"
+  }
+}
+
+# A PC that boots from the network. The program copies KERNSWEEP_IMAGE and
+# KERNSWEEP_INITRD to the TFTP server, writes KERNSWEEP_CMDLINE into the
+# machine's pxelinux file, and restarts the machine.
+class "pxe" {
+  arch = "amd64"
+  ssh { user = "root" }
+  boot "command" {
+    command  = ["${local.bin}/pxe-boot"]
+    image    = true
+    cmdline  = true # the kernel gets the boot's nonce, which proves the boot
+    deadline = "2m"
+  }
+}
+
+# ---- testbed 1: WL500GPv2, bcm47xx, little-endian MIPS, one core
+# iperf from the controller to the device, 10 s, three times.
+
+target "wl500gpv2" {
+  class      = class.router
+  arch       = "mipsle" # checked against an ELF header on the device
+  host       = "192.168.1.1"
+  known_good = kernel.cfs_2630 # what recovery and the end of a lane boot
+  network { peer_address = "192.168.1.99" }
+  boot "command" { # to CFE: waits at its prompt, loads the image by TFTP, starts it
+    command = ["${local.bin}/cfe-boot", "labpi:2001"]
+    image   = true
+  }
+  console "tcp" { address = "labpi:2001" } # ser2net in raw mode
+  power "http" {
+    on  = "http://plug1/cm?cmnd=Power%20On"
+    off = "http://plug1/cm?cmnd=Power%20Off"
+  }
+}
+
+# ---- testbed 2: AR2317, 180 MHz, 16 MB, big-endian MIPS
+# iperf from the device to the controller, 60 s. The whole userland is in the
+# kernel image, so nothing written there survives a boot.
+
+target "ar2317" {
+  class      = class.router
+  arch       = "mips"
+  known_good = kernel.cfs_2630
+  scale      = 0.2 # fixed work is cut to a fifth, for all kernels alike
+  ssh {
+    host = "192.168.1.20"
+    port = 22
+  }
+  boot "command" { # to RedBoot: load by TFTP, go
+    command = ["${local.bin}/redboot-boot", "labpi:2002"]
+    image   = true
+  }
+  console "tcp" { address = "labpi:2002" }
+  power "command" {
+    on  = ["${local.bin}/relay", "3", "on"]
+    off = ["${local.bin}/relay", "3", "off"]
+  }
+  timeouts { boot = "6m" }
+}
+
+kernel "cfs_2630" {
+  scheduler = "cfs" # what the probe must find, whatever the name says
+  release   = "2.6.30*"
+  image "wl500gpv2" { kernel = "${local.images}/wl500gpv2-cfs.elf" } # for one target
+  image "mips" { kernel = "${local.images}/ar2317-cfs.elf" }         # for an architecture
+}
+
+kernel "bfs_2630" {
+  scheduler = "bfs"
+  release   = "2.6.30*"
+  image "wl500gpv2" { kernel = "${local.images}/wl500gpv2-bfs.elf" }
+  image "mips" { kernel = "${local.images}/ar2317-bfs.elf" }
+}
+
+workload "iperf" "to_device" {
+  tool     = "iperf2"
+  server   = "target"
+  duration = "10s"
+}
+
+workload "iperf" "from_device" {
+  tool     = "iperf2"
+  server   = "peer" # the controller listens, the device sends
+  duration = "60s"
+}
+
+# ---- testbed 3: dual-core x86_64, six kernels
+# Three float programs one after another, all at once, and all at once with a
+# longer time slice. Mainline 2.6.21 has no such knob: its j3big is n/a.
+
+target "dualcore" {
+  class      = class.pxe
+  known_good = kernel.mainline_2621
+  host       = "192.168.1.30"
+  settle     = "30s" # let the boot's own work end
+  console "tcp" { address = "labpi:2003" }
+  power "http" {
+    on  = "http://plug2/cm?cmnd=Power%20On"
+    off = "http://plug2/cm?cmnd=Power%20Off"
+  }
+}
+
+kernel "mainline_2621" {
+  scheduler = "o1"
+  release   = "2.6.21.1" # text: as a number it would lose its spelling
+  image "dualcore" { kernel = "${local.images}/bzImage-2.6.21.1" }
+}
+
+kernel "sd_046" {
+  scheduler = "sd"
+  release   = "2.6.21*-sd*046"
+  image "dualcore" { kernel = "${local.images}/bzImage-2.6.21-sd046" }
+}
+
+kernel "sd_048" {
+  scheduler = "sd"
+  release   = "2.6.21*-sd*048"
+  image "dualcore" { kernel = "${local.images}/bzImage-2.6.21.1-sd048" }
+}
+
+kernel "cfs_v6" {
+  scheduler = "cfs"
+  release   = "2.6.21-cfs-v6"
+  image "dualcore" { kernel = "${local.images}/bzImage-2.6.21-cfs-v6" }
+}
+
+kernel "cfs_v7" {
+  scheduler = "cfs"
+  release   = "2.6.21.1-cfs-v7"
+  image "dualcore" { kernel = "${local.images}/bzImage-2.6.21.1-cfs-v7" }
+}
+
+kernel "cfs_v9" {
+  scheduler = "cfs"
+  release   = "2.6.21.1-cfs-v9"
+  image "dualcore" { kernel = "${local.images}/bzImage-2.6.21.1-cfs-v9" }
+}
+
+# The agent's own float programs. They need the Go agent, and so a kernel from
+# 3.2 on: for the six above, plan prints n/a. Take it for kernels of today.
+workload "crunch" "ltm" {
+  work   = 60000 # about a minute of a 1 GHz CPU for each task
+  sample = "10s"
+  scenario "j1" { parallel = 1 }
+  scenario "j3" { parallel = 3 }
+  scenario "j3big" {
+    parallel  = 3
+    timeslice = "400ms" # through the running scheduler's own knob, read back
+  }
+}
+
+# The lab's own three programs, where they are on the target: any kernel runs
+# them. The script goes to the target's sh as it stands; $VAR is the shell's.
+locals {
+  ltm_all_at_once = <<-EOT
+    cd /opt/ltm || exit 1
+    ./LTMM & a=$!
+    ./LTMB & b=$!
+    ./LTBM & c=$!
+    wait $a && wait $b && wait $c
+    EOT
+}
+
+workload "exec" "ltm_programs" {
+  duration = "10m" # expected: for the plan, and three times that is the deadline
+  sample   = "10s"
+  metrics  = { user = "rusage:user", wall = "rusage:elapsed" }
+  primary  = "wall"
+  scenario "j1" {
+    script = "cd /opt/ltm && ./LTMM && ./LTMB && ./LTBM"
+  }
+  scenario "j3" {
+    script = local.ltm_all_at_once
+  }
+  scenario "j3big" {
+    script    = local.ltm_all_at_once
+    timeslice = "400ms"
+  }
+}
+
+# Twelve hours on one machine, so a sweep of its own.
+sweep "ltm" {
+  kernels = [
+    kernel.mainline_2621, kernel.sd_046, kernel.sd_048,
+    kernel.cfs_v6, kernel.cfs_v7, kernel.cfs_v9,
+  ]
+  baseline = kernel.mainline_2621
+  boots    = 4
+  repeat   = 1
+  warmup   = 0
+  matrix {
+    targets   = [target.dualcore]
+    workloads = [workload.exec.ltm_programs, workload.crunch.ltm]
+  }
+}
+
+# ---- one night
+# A matrix is the product of its lists; its own kernels and baseline stand above
+# the sweep's. `run overnight --target ar2317` takes one machine of it.
+
+sweep "overnight" {
+  kernels  = [kernel.cfs_2630, kernel.bfs_2630]
+  baseline = kernel.cfs_2630
+  boots    = 5 # of each kernel on each target: the sample that statistics need
+  repeat   = 3 # trials of each cell inside one boot
+
+  matrix {
+    targets   = [target.wl500gpv2]
+    workloads = [workload.iperf.to_device]
+  }
+  matrix {
+    targets   = [target.ar2317]
+    workloads = [workload.iperf.from_device, workload.iperf.to_device]
+  }
+}

@@ -122,7 +122,7 @@ func (l *loader) unknownTop(b *block) {
 	}
 	for _, a := range b.body.sortedAttrs() {
 		if !contains(valid, a.name) && len(l.placesOf(a.name)) > 0 {
-			l.unknownAttr(a, guess, inBlock(guess), valid)
+			l.unknownAttr(a, guess, inBlock(b.kind), valid)
 		}
 	}
 }

@@ -341,3 +341,21 @@ func BenchmarkLoad(b *testing.B) {
 		}
 	}
 }
+
+// TestProjectFile: the example in the project's root is valid, apart from images
+// that only a lab has.
+func TestProjectFile(t *testing.T) {
+	lab, ds := Load("../../testbeds.hcl", nil, nil)
+	if lab == nil {
+		t.Fatal(ds)
+	}
+	for _, d := range ds {
+		if !strings.HasPrefix(d.Summary, "image file") {
+			t.Error(d)
+		}
+	}
+	src := string(lab.Sources["testbeds.hcl"])
+	if string(Format([]byte(src))) != src {
+		t.Error("testbeds.hcl is not in canonical form: run kernsweep fmt")
+	}
+}
