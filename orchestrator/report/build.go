@@ -117,7 +117,6 @@ func (b *builder) kernel(target, name string) Kernel {
 			k.Want = p.Scheduler
 		}
 	}
-	ids := map[string]bool{}
 	var failed *BootFailure
 	for _, x := range b.final {
 		r := x.Result
@@ -128,7 +127,20 @@ func (b *builder) kernel(target, name string) Kernel {
 		if r.Outcome == results.BootFailed && failed == nil {
 			failed = &BootFailure{Stage: r.Stage, Reason: r.Reason, LastLines: r.LastLines}
 		}
-		if r.Outcome != results.OK {
+	}
+	b.evidence(target, &k)
+	if k.Boots[results.OK] == 0 {
+		k.DidNotBoot = failed
+	}
+	return k
+}
+
+// evidence gathers what all boots of a kernel that counted have shown.
+func (b *builder) evidence(target string, k *Kernel) {
+	ids := map[string]bool{}
+	for _, x := range b.m.Boots {
+		r := x.Result
+		if x.Lane != target || r == nil || r.Kernel != k.Name || r.Outcome != results.OK {
 			continue
 		}
 		k.Releases = addNew(k.Releases, r.Record.Release)
@@ -145,10 +157,6 @@ func (b *builder) kernel(target, name string) Kernel {
 		}
 	}
 	k.BootIDs = len(ids)
-	if k.Boots[results.OK] == 0 {
-		k.DidNotBoot = failed
-	}
-	return k
 }
 
 func schedulerName(b *results.Boot) string {

@@ -42,7 +42,7 @@ func (b *builder) failures() []Failure {
 
 func (b *builder) bootFailed(s results.Slot) bool {
 	for _, x := range b.final {
-		if x.Lane == s.Target && x.Result.Kernel == s.Kernel && x.Result.Outcome == results.BootFailed {
+		if x.Lane == s.Target && x.Result.Kernel == s.Kernel && x.Result.Block == s.Block && x.Result.Outcome == results.BootFailed {
 			return true
 		}
 	}

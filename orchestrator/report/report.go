@@ -17,7 +17,7 @@ type Options struct {
 	Format string // a name of Formats; "" = text
 	VMStat bool   // text and md: vmstat of every trial, and per cell
 	Color  bool   // text: headings in bold
-	Width  int    // text and md: columns; 0 = 100
+	Width  int    // text and md: columns; 0 = 100, at least 40
 }
 
 type format struct {
@@ -53,6 +53,7 @@ func Write(w io.Writer, run *results.Run, o Options) error {
 	if o.Width == 0 {
 		o.Width = 100
 	}
+	o.Width = max(o.Width, 40)
 	i := slices.IndexFunc(formats(), func(f format) bool { return f.name == o.Format })
 	if i < 0 {
 		return fmt.Errorf("no report format %q; there are: %s", o.Format, strings.Join(Formats(), ", "))

@@ -172,3 +172,36 @@ func TestLargeRun(t *testing.T) {
 		t.Errorf("took %v", took)
 	}
 }
+
+// A kernel that panics in a trial is listed even when another of its boots
+// failed too; a boot retried in its block counts once, its boot_ids all count.
+func TestFailuresAndRetriedBoots(t *testing.T) {
+	l := newLab(t, "s")
+	l.target(results.PlannedTarget{Name: "a"})
+	ms := []workloads.Metric{m("seconds", "s", workloads.LowerIsBetter)}
+	l.cells("a", []string{"one"}, "exec.x", []string{"default"}, 3, 1, ms...)
+	l.booted("a", "one", "6.1", "cfs", 1)
+	boot := l.booted("a", "one", "6.1", "cfs", 1)
+	l.trial(slot("a", "one", "exec.x", "default", 1, boot, 1), results.BootFailed, "panic during the trial: Oops", nil, nil)
+	n := l.bootAs("a", results.Boot{Kernel: "one", Block: 2, Outcome: results.BootFailed, Stage: "hang", Reason: "silent"})
+	l.trial(slot("a", "one", "exec.x", "default", 2, n, 1), results.BootFailed, "hang: silent", nil, nil)
+	src, err := load(l.done())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range src.doc.Failures {
+		got = append(got, f.What+": "+f.Reason)
+	}
+	want := "boot 3: silent|exec.x default, block 1, repeat 1: panic during the trial: Oops"
+	if s := strings.Join(got, "|"); s != want {
+		t.Errorf("%s", s)
+	}
+	k := src.doc.Targets[0].Kernels[0]
+	if k.Boots[results.OK] != 1 || k.Boots[results.BootFailed] != 1 || k.BootIDs != 2 || k.DidNotBoot != nil {
+		t.Errorf("%+v", k)
+	}
+	if c := src.doc.Workloads[0].Cells[0]; c.NotRun != 1 || c.Empty != "boot-failed: panic during the trial: Oops" {
+		t.Errorf("%+v", c)
+	}
+}

@@ -1,12 +1,10 @@
 package results
 
 import (
-	"slices"
 	"strings"
 	"time"
 
 	"kernsweep/targets"
-	"kernsweep/workloads"
 )
 
 // Model is the state of a run, derived from its journal's records.
@@ -54,58 +52,6 @@ type BootState struct {
 	Phase  targets.Phase
 	// Result is nil for a boot that was never judged (running, or interrupted).
 	Result *Boot
-}
-
-// Attempt is one execution of a slot.
-type Attempt struct {
-	Number  int
-	Slot    Slot // with the boot it ran in
-	Started time.Time
-	Ended   time.Time // zero: never
-	Outcome Outcome   // Interrupted when it never ended or was never judged
-	Reason  string
-	Collect string // a collection error, beside the outcome
-	Parsed  *workloads.Parsed
-	Summary *Activity
-
-	judged bool
-	ended  Outcome // what the ended record said
-}
-
-// Trial is a slot and its attempts.
-type Trial struct {
-	Slot     Slot // of the first attempt
-	Attempts []*Attempt
-	// FirstFailure is the reason of the first attempt that was not ok, kept
-	// when a later one was.
-	FirstFailure string
-}
-
-// Valid is the newest attempt that counts, nil when there is none.
-func (t *Trial) Valid() *Attempt {
-	for _, a := range slices.Backward(t.Attempts) {
-		if a.Outcome == OK {
-			return a
-		}
-	}
-	return nil
-}
-
-// Outcome is the slot's final state: ok when any attempt is, else the newest one's.
-func (t *Trial) Outcome() Outcome { return t.Final().Outcome }
-
-// Final is the attempt that decides: the newest valid one, else the newest one
-// that was really executed, else the newest.
-func (t *Trial) Final() *Attempt {
-	if a := t.Valid(); a != nil {
-		return a
-	}
-	for _, a := range slices.Backward(t.Attempts) {
-		if a.Outcome != Skipped {
-			return a
-		}
-	}
-	return t.Attempts[len(t.Attempts)-1]
 }
 
 // Load derives the state of a run. Records must be in the order of Seq; those
@@ -170,6 +116,7 @@ func (m *Model) addLane(r *Record) {
 		if !l.Quarantined {
 			l.Quarantined, l.Reason = true, r.Reason
 		}
+		l.Ended = r.At
 	case strings.HasPrefix(r.Note, NoteEnded), strings.HasPrefix(r.Note, NoteInterrupted):
 		l.Ended = r.At
 	}
@@ -241,7 +188,7 @@ func (m *Model) addTrial(r *Record) {
 	case KindStarted:
 		a.Started = r.At
 	case KindEnded:
-		a.Ended, a.ended = r.At, r.Outcome
+		a.Ended, a.ended, a.how = r.At, r.Outcome, r.Note
 		if r.Outcome != "" && r.Outcome != OK {
 			a.Outcome, a.Reason = r.Outcome, r.Reason
 		}
@@ -250,47 +197,5 @@ func (m *Model) addTrial(r *Record) {
 	}
 	if r.Collect != "" {
 		a.Collect = r.Collect
-	}
-}
-
-// attempt finds the attempt a record belongs to, or makes it. A skipped slot
-// carries number 0 each time it is skipped.
-func (t *Trial) attempt(r *Record) *Attempt {
-	for _, a := range slices.Backward(t.Attempts) {
-		if a.Number == r.Attempt && a.Slot.Boot == r.Slot.Boot && (r.Attempt > 0 || !a.judged) {
-			return a
-		}
-	}
-	a := &Attempt{Number: r.Attempt, Slot: *r.Slot, Outcome: Interrupted}
-	a.Slot.Block = t.Slot.Block
-	t.Attempts = append(t.Attempts, a)
-	return a
-}
-
-// judge takes the verdict over, with one exception: infrastructure that failed
-// after the end (collection) never replaces how the trial itself ended (law 3).
-func (a *Attempt) judge(r *Record) {
-	a.judged = true
-	a.Parsed, a.Summary = r.Parsed, r.Summary
-	if r.Outcome == Lost && a.ended != "" && a.ended != OK && a.ended != Lost {
-		if r.Collect == "" {
-			a.Collect = r.Reason
-		}
-		return
-	}
-	a.Outcome, a.Reason = r.Outcome, r.Reason
-}
-
-func (t *Trial) finish() {
-	for _, a := range t.Attempts {
-		if a.Outcome == Interrupted && a.Reason == "" {
-			a.Reason = "started, but no end is recorded: it runs now, or the controller stopped"
-			if !a.Ended.IsZero() {
-				a.Reason = "it ended, but its evidence was not read: the controller stopped"
-			}
-		}
-		if a.Outcome != OK && a.Outcome != NotApplicable && t.FirstFailure == "" {
-			t.FirstFailure = a.Reason
-		}
 	}
 }
