@@ -33,7 +33,8 @@ type loop struct {
 	err  error // of the task's function; valid after wake
 
 	start, nextSample, deadline, stop, kill, giveUp, look, lookEnd int64
-	endReason                                                      string
+	ready                                                          bool   // the task owned its port
+	endReason                                                      string // why the agent itself ended the task
 }
 
 // output is the read end of the task's stdout or stderr.
@@ -195,7 +196,7 @@ func (l *loop) lookAtPort(now int64) {
 	owned, why := l.job.ownsPort(l.o.listen, l.o.udp)
 	switch {
 	case owned:
-		l.look = never
+		l.look, l.ready = never, true
 		l.stop = after(Now(), l.o.stopAfter)
 		writeAll(1, []byte("ready\n")) // a closed pipe is noticed at the end
 	case why != "":
@@ -302,7 +303,7 @@ func (l *loop) verdict(returned bool) (status, reason string) {
 		return "failed", "KILL does not end the task: stuck in the kernel"
 	case l.err != nil:
 		return "failed", l.err.Error()
-	case l.look != never && l.o.listen != 0 && !stopped:
+	case l.o.listen != 0 && !l.ready && !stopped:
 		return "failed", "the task ended before port " + itoa(int64(l.o.listen)) + " was open"
 	case stopped:
 		return "stopped", ""
