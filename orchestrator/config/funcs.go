@@ -1,9 +1,11 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -18,7 +20,7 @@ import (
 func (l *loader) functions() map[string]function.Function {
 	return map[string]function.Function{
 		"abs": stdlib.AbsoluteFunc, "ceil": stdlib.CeilFunc, "floor": stdlib.FloorFunc, "max": stdlib.MaxFunc, "min": stdlib.MinFunc,
-		"chomp": stdlib.ChompFunc, "format": stdlib.FormatFunc, "formatlist": stdlib.FormatListFunc, "indent": stdlib.IndentFunc,
+		"chomp": stdlib.ChompFunc, "format": guarded(stdlib.FormatFunc, checkWidths), "formatlist": guarded(stdlib.FormatListFunc, checkWidths),
 		"join": stdlib.JoinFunc, "lower": stdlib.LowerFunc, "replace": stdlib.ReplaceFunc, "split": stdlib.SplitFunc,
 		"substr": stdlib.SubstrFunc, "trim": stdlib.TrimFunc, "trimprefix": stdlib.TrimPrefixFunc, "trimspace": stdlib.TrimSpaceFunc,
 		"trimsuffix": stdlib.TrimSuffixFunc, "upper": stdlib.UpperFunc, "regex": stdlib.RegexFunc, "regexreplace": stdlib.RegexReplaceFunc,
@@ -26,7 +28,7 @@ func (l *loader) functions() map[string]function.Function {
 		"distinct": stdlib.DistinctFunc, "element": stdlib.ElementFunc, "flatten": stdlib.FlattenFunc, "keys": stdlib.KeysFunc,
 		"length": stdlib.LengthFunc, "lookup": stdlib.LookupFunc, "merge": stdlib.MergeFunc, "range": stdlib.RangeFunc,
 		"reverse": stdlib.ReverseListFunc, "slice": stdlib.SliceFunc, "sort": stdlib.SortFunc, "values": stdlib.ValuesFunc,
-		"zipmap": stdlib.ZipmapFunc, "jsondecode": stdlib.JSONDecodeFunc, "jsonencode": stdlib.JSONEncodeFunc,
+		"zipmap": stdlib.ZipmapFunc, "jsondecode": guarded(stdlib.JSONDecodeFunc, checkDepth), "jsonencode": stdlib.JSONEncodeFunc,
 		"csvdecode": stdlib.CSVDecodeFunc, "parseint": stdlib.ParseIntFunc,
 		"tonumber": to(cty.Number), "tobool": to(cty.Bool), "tostring": to(cty.String),
 		"basename":   text1(func(s string) (string, error) { return filepath.Base(s), nil }),
@@ -35,6 +37,59 @@ func (l *loader) functions() map[string]function.Function {
 		"file":       text1(l.fileText),
 		"env":        l.envFunc(),
 	}
+}
+
+// guarded is f with a check of its first argument, for inputs that would fill
+// the memory or overflow the stack.
+func guarded(f function.Function, check func(string) error) function.Function {
+	first := func(args []cty.Value) error {
+		if a := args[0]; a.IsKnown() && !a.IsNull() && a.Type() == cty.String {
+			if err := check(a.AsString()); err != nil {
+				return function.NewArgError(0, err)
+			}
+		}
+		return nil
+	}
+	return function.New(&function.Spec{
+		Params: f.Params(), VarParam: f.VarParam(),
+		Type: func(args []cty.Value) (cty.Type, error) {
+			if err := first(args); err != nil {
+				return cty.NilType, err
+			}
+			return f.ReturnTypeForValues(args)
+		},
+		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) { return f.Call(args) },
+	})
+}
+
+var wideVerb = regexp.MustCompile(`%[-+ 0#]*(\[[0-9]+\])?[0-9]*\.?[0-9]{4}`)
+
+func checkWidths(s string) error {
+	if wideVerb.MatchString(s) {
+		return errors.New("a width of more than 999")
+	}
+	return nil
+}
+
+// checkDepth bounds the nesting of JSON, whose reader is recursive.
+func checkDepth(s string) error {
+	depth, quoted := 0, false
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '[' || c == '{':
+			if depth++; depth > maxNesting {
+				return fmt.Errorf("nested deeper than %d", maxNesting)
+			}
+		case c == ']' || c == '}':
+			depth--
+		}
+	}
+	return nil
 }
 
 func text1(f func(string) (string, error)) function.Function {

@@ -165,7 +165,11 @@ func (l *loader) hclDiags(ds hcl.Diagnostics) {
 			l.warn(p, d.Detail, "%s", lowerFirst(d.Summary))
 			continue
 		}
-		l.value(p, d.Detail, "%s", lowerFirst(d.Summary))
+		detail := d.Detail
+		if head, _, ok := strings.Cut(detail, "panic in function implementation"); ok {
+			detail = head + "it takes no such value"
+		}
+		l.value(p, detail, "%s", lowerFirst(d.Summary))
 	}
 }
 
