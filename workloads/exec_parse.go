@@ -21,7 +21,7 @@ func (w *Exec) Parse(files fs.FS) (Parsed, error) {
 	var out Parsed
 	spool, err := readSpool(files, "spool")
 	if err != nil {
-		return out, withLastWords(err, files)
+		return out, withLastWords(err, spool, files)
 	}
 	name := w.Stream
 	if name == "" {
@@ -61,23 +61,28 @@ func (w *Exec) Parse(files fs.FS) (Parsed, error) {
 	return out, nil
 }
 
-// withLastWords adds the last line of standard error to a failure: it mostly
-// names the cause.
-func withLastWords(err error, files fs.FS) error {
+// withLastWords says in words how the command failed, and adds the last line
+// of standard error: it mostly names the cause.
+func withLastWords(err error, s *wire.Spool, files fs.FS) error {
 	var f *FailedError
 	if !errors.As(err, &f) {
 		return err
 	}
-	text, rerr := fs.ReadFile(files, "stderr")
+	reason := f.Reason
+	if i := slices.IndexFunc(s.Tasks, func(t wire.Task) bool { return t.Name == "exec" }); i >= 0 && s.End["status"] == "failed" {
+		switch t := s.Tasks[i]; {
+		case t.Signal != 0:
+			reason = fmt.Sprintf("the command was killed by signal %d", t.Signal)
+		case t.Exit != 0:
+			reason = fmt.Sprintf("the command exited with status %d", t.Exit)
+		}
+	}
+	text, _ := fs.ReadFile(files, "stderr") // without it there are no last words
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
-	last := strings.TrimSpace(lines[len(lines)-1])
-	if rerr != nil || last == "" {
-		return err
+	if last := strings.TrimSpace(lines[len(lines)-1]); last != "" {
+		reason = fmt.Sprintf("%s; its last words: %q", reason, last[:min(len(last), 200)])
 	}
-	if len(last) > 200 {
-		last = last[:200] + "…"
-	}
-	return &FailedError{Reason: fmt.Sprintf("%s; its last words: %q", f.Reason, last)}
+	return &FailedError{Reason: reason}
 }
 
 func byPattern(pattern, text, stream string) (v, resolution float64, note string, err error) {

@@ -65,7 +65,7 @@ func TestExecSources(t *testing.T) {
 
 func TestExecFails(t *testing.T) {
 	for _, c := range []struct{ source, status, reason, stdout, want string }{
-		{"rusage:user", "failed", "exec: exited with status 2", "", "exec: exited with status 2; its last words: \"no such file\""},
+		{"rusage:user", "failed", "exec: not found in PATH", "", "exec: not found in PATH; its last words: \"no such file\""},
 		{"rusage:user", "timeout", "still running after 5s", "", "deadline"},
 		{`regexp:^Time: (\S+)`, "ok", "", strings.Repeat("a line\n", 12), "m: the pattern matched nothing in 12 lines of stdout"},
 		{`regexp:^Time: (\S+)`, "ok", "", "", "nothing in 0 lines of stdout"},

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"kernsweep/targets"
@@ -208,4 +209,19 @@ func TestIperfOrder(t *testing.T) {
 	if err := (&Iperf{}).Run(t.Context(), env); !errors.As(err, &link) || errors.Is(err, errClientOver) {
 		t.Errorf("%v", err)
 	}
+}
+
+// TestIperfEndsAnIdleServer: a client that never came leaves no server behind.
+func TestIperfEndsAnIdleServer(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		env := lab(hasBoth, hasBoth, "go")
+		env.Dir = dir
+		env.Target.Agent = script{"go", func(ctx context.Context, task Task) error { task.Ready(); <-ctx.Done(); return context.Cause(ctx) }}
+		env.Peer.Agent = script{"go", func(context.Context, Task) error { return nil }}
+		begun := time.Now()
+		if err := (&Iperf{}).Run(t.Context(), env); err != nil || time.Since(begun) != serverGrace {
+			t.Errorf("after %v: %v", time.Since(begun), err)
+		}
+	})
 }

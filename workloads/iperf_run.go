@@ -56,16 +56,17 @@ func (p *iperfPlan) run(ctx context.Context, env *Env) error {
 	}
 	grace := time.NewTimer(p.grace())
 	defer grace.Stop()
+	var serr error
 	select {
-	case serr := <-over:
-		return errors.Join(err, wrapEnd("server", serr))
+	case serr = <-over:
 	case <-grace.C:
 		stop(errClientOver)
+		serr = <-over
 	}
-	if serr := <-over; !errors.Is(serr, errClientOver) {
-		err = errors.Join(err, wrapEnd("server", serr))
+	if errors.Is(serr, errClientOver) { // our own doing
+		serr = nil
 	}
-	return err
+	return errors.Join(err, wrapEnd("server", serr))
 }
 
 func wrapEnd(end string, err error) error {
