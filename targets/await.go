@@ -34,6 +34,10 @@ func (b *booting) await(ctx context.Context) (Conn, string, error) {
 			return nil, "", b.over(ctx)
 		}
 		b.lastDial = err
+		if errors.Is(err, errOldBoot) && b.phaseSeen() == PhaseKernel {
+			return nil, "", b.kernelError(StageNotRebooted, fmt.Errorf("a kernel started on the console, but what answers has the boot_id of an earlier boot, %s",
+				b.old[len(b.old)-1]))
+		}
 		if b.stillUp && !b.wasDown && time.Since(b.asked) > b.time.Down {
 			return nil, "", b.kernelError(StageNotRebooted, fmt.Errorf("boot %s still answers %s after the start was asked for",
 				b.old[len(b.old)-1], b.time.Down))

@@ -189,6 +189,21 @@ func TestSecondStartDoesNotCount(t *testing.T) {
 	})
 }
 
+// A kernel starts, and yet the boot_id is one that was seen before.
+func TestSameIDAfterABanner(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, c := newMachine(), newPipeConsole()
+		tg := &Target{Name: "x", Dial: m.dial, Console: c, Ready: "login: $"}
+		tg.Boot = started(BootTraits{Cmdline: true, Emulated: true}, func(Kernel) { talk(c, boot1+"login: ") })
+		_, _, err := Boot(t.Context(), tg, Kernel{Name: "k"}, BootLog{Known: idOld})
+		var be *BootError
+		if !errors.As(err, &be) || be.Stage != StageNotRebooted {
+			t.Error(err)
+		}
+		tg.StopConsole()
+	})
+}
+
 // A console that floods for ever ends with Timeouts.Boot.
 func TestChattyConsole(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -40,7 +40,7 @@ func (ev *Evidence) Fill(r *BootRecord) {
 // uptime is 0 when it is not known.
 func (ev *Evidence) uptime() time.Duration {
 	s, err := strconv.ParseFloat(firstField(ev.Files["uptime"]), 64)
-	if err != nil {
+	if err != nil || !(s >= 0 && s < 1e9) {
 		return 0
 	}
 	return time.Duration(s * float64(time.Second))
@@ -68,7 +68,7 @@ func (ev *Evidence) cpus() int {
 				continue
 			}
 		}
-		n += last - first + 1
+		n += max(0, last-first+1)
 	}
 	if n > 0 {
 		return n

@@ -180,6 +180,7 @@ func (w *watch) bad(stage, line string) {
 	case w.sign == nil:
 		w.sign, w.signed = &e, e.At
 	case outranks(stage, w.sign.Stage):
+		e.Line += "; first: " + w.sign.Line
 		w.sign = &e
 	}
 }
