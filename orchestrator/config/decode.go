@@ -14,7 +14,8 @@ type field struct {
 	name     string
 	optional bool
 	block    bool
-	path     bool   // a file of the controller: made absolute
+	path     bool // a file of the controller: made absolute
+	doc      string
 	ref      string // kind of block that a reference must name
 	index    []int
 	typ      reflect.Type
@@ -37,7 +38,7 @@ func fieldsOf(t reflect.Type) []field {
 		}
 		list = append(list, field{
 			name: opts[0], optional: contains(opts[1:], "optional"), block: contains(opts[1:], "block"),
-			path: contains(opts[1:], "path"), ref: ref, index: f.Index, typ: f.Type,
+			path: contains(opts[1:], "path"), doc: f.Tag.Get("doc"), ref: ref, index: f.Index, typ: f.Type,
 		})
 	}
 	return list

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -41,7 +42,7 @@ func bomb(kind string, n int) string {
 	case "call":
 		return in("upper(", `"h"`, ")")
 	case "late":
-		return strings.Repeat("# a comment\n", 200_000) + in("[", "1", "]")
+		return strings.Repeat("# a comment\n", 50_000) + in("[", "1", "]")
 	case "block":
 		return strings.Repeat("b {\n", n) + strings.Repeat("}\n", n)
 	}
@@ -49,6 +50,17 @@ func bomb(kind string, n int) string {
 }
 
 var bombs = []string{"paren", "array", "object", "template", "minus", "not", "sum", "choice", "index", "splat", "directive", "call", "late", "block"}
+
+// cpuTime of this process: unlike the wall clock, it does not depend on what
+// else the machine does.
+func cpuTime(t *testing.T) time.Duration {
+	t.Helper()
+	var r syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
+}
 
 // TestNesting: depth is refused before the parser sees it, fast and in bounded
 // memory; a moderate depth is judged by what it means.
@@ -63,9 +75,9 @@ func TestNesting(t *testing.T) {
 				var before, after runtime.MemStats
 				runtime.GC()
 				runtime.ReadMemStats(&before)
-				start := time.Now()
+				start := cpuTime(t)
 				_, ds := load(name, nil, testEnv, testDrivers())
-				took := time.Since(start)
+				took := cpuTime(t) - start
 				runtime.ReadMemStats(&after)
 				deep := 0
 				for _, d := range ds {
@@ -89,7 +101,7 @@ func TestNesting(t *testing.T) {
 					t.Errorf("allocated %d MB", mb)
 				}
 				if took > time.Second {
-					t.Errorf("took %v", took)
+					t.Errorf("took %v of CPU", took)
 				}
 			})
 		}

@@ -27,10 +27,15 @@ type drivers struct {
 // variables (nil: none are set). The Lab is nil when the diagnostics hold an
 // error. Nothing is contacted and nothing is written.
 func Load(path string, vars map[string]string, env func(string) (string, bool)) (*Lab, Diagnostics) {
+	return load(path, vars, env, allDrivers())
+}
+
+// allDrivers are the product's tables. A driver that fills several slots stands
+// in its own folder.
+func allDrivers() drivers {
 	d := drivers{boot: boot.All(), power: power.All(), console: console.All(), workloads: workloads.All()}
-	// A driver that fills several slots stands in its own folder.
 	d.boot["qemu"] = func() targets.Booter { return new(qemu.Machine) }
-	return load(path, vars, env, d)
+	return d
 }
 
 // loader is the state of one Load.

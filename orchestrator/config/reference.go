@@ -1,0 +1,85 @@
+package config
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+
+	"kernsweep/targets"
+	"kernsweep/workloads"
+)
+
+// Reference describes every block and attribute of testbeds.hcl as plain text,
+// from the tags of the structs they are decoded into.
+func Reference() string {
+	d := allDrivers()
+	var b strings.Builder
+	section := func(title string, t reflect.Type) {
+		fmt.Fprintf(&b, "%s\n", title)
+		attributes(&b, t, "  ")
+		b.WriteByte('\n')
+	}
+	section(`target "NAME", class "NAME"`, reflect.TypeOf(targetBlock{}))
+	section("  ssh (in target)", reflect.TypeOf(targets.SSH{}))
+	section("  network (in target)", reflect.TypeOf(targets.Network{}))
+	section("  timeouts (in target)", reflect.TypeOf(targets.Timeouts{}))
+	for _, n := range keys(d.boot) {
+		section(fmt.Sprintf("  boot %q (in target)", n), reflect.TypeOf(d.boot[n]()).Elem())
+	}
+	for _, n := range keys(d.power) {
+		section(fmt.Sprintf("  power %q (in target)", n), reflect.TypeOf(d.power[n]()).Elem())
+	}
+	for _, n := range keys(d.console) {
+		section(fmt.Sprintf("  console %q (in target)", n), reflect.TypeOf(d.console[n]()).Elem())
+	}
+	section(`kernel "NAME"`, reflect.TypeOf(kernelBlock{}))
+	section(`  image "ARCH or TARGET" (in kernel)`, reflect.TypeOf(targets.Image{}))
+	section(`workload "KIND" "NAME", and its scenario "NAME" blocks`, reflect.TypeOf(workloads.Common{}))
+	for _, n := range keys(d.workloads) {
+		section(fmt.Sprintf("  workload %q \"NAME\"", n), reflect.TypeOf(d.workloads[n]()).Elem())
+	}
+	section(`sweep "NAME"`, reflect.TypeOf(sweepBlock{}))
+	section("  matrix (in sweep)", reflect.TypeOf(matrixBlock{}))
+	section(`variable "NAME"`, reflect.TypeOf(variableBlock{}))
+	b.WriteString("locals: name = value, used as local.name\n\nfunctions: " + strings.Join(keys((&loader{}).functions()), ", ") + "\n")
+	return b.String()
+}
+
+// attributes writes a line for each attribute of a struct.
+func attributes(b *strings.Builder, t reflect.Type, indent string) {
+	for _, f := range fieldsOf(t) {
+		if f.block {
+			fmt.Fprintf(b, "%s%s { … }\n", indent, f.name)
+			continue
+		}
+		need := ""
+		if !f.optional {
+			need = "required; "
+		}
+		fmt.Fprintf(b, "%s%s (%s): %s%s\n", indent, f.name, typeName(f), need, f.doc)
+	}
+}
+
+// typeName is how a value of a field is written.
+func typeName(f field) string {
+	switch {
+	case f.typ == reflect.TypeOf([]Ref(nil)):
+		return "list of " + f.ref + "." + "NAME"
+	case f.ref != "":
+		return f.ref + ".NAME"
+	case f.typ == reflect.TypeOf(duration(0)):
+		return "duration"
+	case f.typ == reflect.TypeOf((*attr)(nil)):
+		return "any value"
+	case f.typ.Kind() == reflect.Slice:
+		return "list"
+	case f.typ.Kind() == reflect.Map:
+		return "map"
+	case f.typ.Kind() == reflect.String:
+		return "text"
+	case f.typ.Kind() == reflect.Bool:
+		return "true or false"
+	default:
+		return "number"
+	}
+}
