@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"math"
 	"os"
 	"os/exec"
@@ -46,7 +47,14 @@ func (a builtAgent) Run(ctx context.Context, t Task) error {
 	if err := cmd.Run(); err != nil && !errors.As(err, &exit) {
 		return err
 	}
-	return nil
+	if _, err := out.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	s, err := wire.Read(out)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(t.Dir, t.Prefix+"stderr"), s.Stderr, 0o600)
 }
 
 // trial runs w once on this machine and parses what it left.
