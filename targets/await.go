@@ -34,6 +34,9 @@ func (b *booting) await(ctx context.Context) (Conn, string, error) {
 			return nil, "", b.over(ctx)
 		}
 		b.lastDial = err
+		if err := b.refused(err); err != nil {
+			return nil, "", err
+		}
 		if errors.Is(err, errOldBoot) && b.phaseSeen() == PhaseKernel {
 			return nil, "", b.kernelError(StageNotRebooted, fmt.Errorf("a kernel started on the console, but what answers has the boot_id of an earlier boot, %s",
 				b.old[len(b.old)-1]))
@@ -78,8 +81,24 @@ func (b *booting) awaitDown(ctx context.Context) (Conn, string, error) {
 	return nil, "", nil
 }
 
-// answers says that an SSH server is there, though it does not let us in (yet).
-func answers(e *LinkError) bool { return e.Phase != "connect" }
+// answers says that an SSH server is there, though it does not let us in. An
+// emulator's network accepts connections for a guest that hangs.
+func (b *booting) answers(err error) bool {
+	var link *LinkError
+	if !errors.As(err, &link) {
+		return false
+	}
+	return link.Refused || link.Phase == "log in" || link.Phase == "handshake" && !b.traits.Emulated
+}
+
+// refused ends the wait for a log-in that no waiting helps.
+func (b *booting) refused(err error) error {
+	var link *LinkError
+	if errors.As(err, &link) && link.Refused {
+		return fmt.Errorf("target %s: %w", b.t.Name, err)
+	}
+	return nil
+}
 
 // awaitReady waits for the console's word that SSH may be tried.
 func (b *booting) awaitReady(ctx context.Context) error {
@@ -203,11 +222,10 @@ func (b *booting) over(ctx context.Context) error {
 	if !errors.Is(cause, errBootTime) {
 		return cause
 	}
-	var link *LinkError
 	switch {
 	case b.traits.OnlyOnce:
 		return fmt.Errorf("target %s did not answer over SSH within %s: %w", b.t.Name, b.time.Boot, orTime(b.lastDial))
-	case errors.As(b.lastDial, &link) && answers(link):
+	case b.answers(b.lastDial):
 		return fmt.Errorf("target %s answers but does not let us in within %s of the start: %w", b.t.Name, b.time.Boot, b.lastDial)
 	}
 	why := fmt.Sprintf("no answer over SSH within %s", b.time.Boot)

@@ -153,20 +153,36 @@ func TestUnreachableWithoutConsole(t *testing.T) {
 	})
 }
 
-// A server that answers and refuses the login is infrastructure.
+// A server that answers and refuses the log-in is infrastructure; silence behind
+// an emulator's network is the guest's. What cannot change is not waited for.
 func TestLoginRefused(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := newMachine()
-		tg := &Target{Name: "x", Dial: m.dial, Boot: started(BootTraits{Cmdline: true}, func(Kernel) {
-			m.set(func(m *machine) { m.dialErr = &LinkError{Phase: "log in", Err: errors.New("permission denied")} })
-		})}
-		var a attempt
-		a.run(t.Context(), tg, Kernel{Name: "k"})
-		var be *BootError
-		if errors.As(a.err, &be) || a.err == nil || !strings.Contains(a.err.Error(), "permission denied") {
-			t.Error(a.err)
-		}
-	})
+	for _, c := range []struct {
+		link     LinkError
+		emulated bool
+		infra    bool
+		at       time.Duration
+	}{
+		{LinkError{Phase: "log in"}, false, true, 5 * time.Minute},
+		{LinkError{Phase: "log in"}, true, true, 5 * time.Minute},
+		{LinkError{Phase: "handshake"}, false, true, 5 * time.Minute},
+		{LinkError{Phase: "handshake"}, true, false, 5 * time.Minute},
+		{LinkError{Phase: "handshake", Refused: true}, true, true, 0},
+		{LinkError{Phase: "connect"}, false, false, 5 * time.Minute},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			m := newMachine()
+			c.link.Err = errors.New("it did not let us in")
+			tg := &Target{Name: "x", Dial: m.dial, Boot: started(BootTraits{Cmdline: true, Emulated: c.emulated}, func(Kernel) {
+				m.set(func(m *machine) { m.dialErr = &c.link })
+			})}
+			var a attempt
+			a.run(t.Context(), tg, Kernel{Name: "k"})
+			var be *BootError
+			if errors.As(a.err, &be) == c.infra || a.err == nil || !strings.Contains(a.err.Error(), "let us in") || a.took != c.at {
+				t.Errorf("%+v after %s: %v", c.link, a.took, a.err)
+			}
+		})
+	}
 }
 
 // The wanted kernel panics once, restarts by itself and then comes up: it is

@@ -45,6 +45,9 @@ func (e Exit) String() string {
 type LinkError struct {
 	Phase string // "connect", "handshake", "log in", "exec", "transfer"
 	Err   error
+	// Refused says that trying again changes nothing: a host key that is not
+	// accepted, no common algorithm, a setting that cannot work.
+	Refused bool
 }
 
 func (e *LinkError) Error() string { return e.Phase + ": " + e.Err.Error() }
