@@ -315,7 +315,62 @@ sweep "ltm" {
   }
 }
 
-# ---- one night
+# ---- testbed 5: 64-thread server, wakeup latency while compiling, CFS and BFS
+
+# A server without a serial cable: its management controller gives power and
+# console. ipmitool takes the password from IPMI_PASSWORD (-E), so it stands
+# neither here nor in the list of processes.
+locals {
+  bmc = ["ipmitool", "-I", "lanplus", "-H", "bmc-server1", "-U", "operator", "-E"]
+}
+
+target "server1" {
+  class      = class.pxe
+  host       = "192.168.1.50"
+  known_good = kernel.cfs_32
+  settle     = "1m"
+  console "command" { command = concat(local.bmc, ["sol", "activate"]) }
+  power "command" {
+    on  = concat(local.bmc, ["chassis", "power", "on"])
+    off = concat(local.bmc, ["chassis", "power", "off"])
+  }
+  timeouts { # memory and disk controllers take their time
+    boot    = "12m"
+    silence = "3m"
+  }
+}
+
+# 3.2 is the oldest kernel that runs the Go agent, which has the wakeup probe.
+kernel "cfs_32" {
+  scheduler = "cfs"
+  release   = "3.2*"
+  image "server1" { kernel = "${local.images}/bzImage-3.2" }
+}
+
+# A kernel that hangs while it boots is a result: the report shows "did not boot"
+# with the console's last lines, and after two of them the rest is skipped.
+kernel "bfs_32" {
+  scheduler = "bfs"
+  release   = "3.2*-ck1*"
+  image "server1" { kernel = "${local.images}/bzImage-3.2-ck1" }
+}
+
+# The load is a kernel build in memory; the server unpacks the tree when it boots.
+workload "latency" "compile" {
+  schedule = "fast" # a wakeup every 10 to 20 ms; "historic" is every 100 ms to 2 s
+  deadline = "30m"
+  scenario "alone" { duration = "1m" }
+  scenario "jx" { # as many jobs as CPUs; the trial lasts as long as the build
+    load    = 1
+    command = ["sh", "-c", "cd /dev/shm/linux && make -s clean && make -s -j{jobs}"]
+  }
+  scenario "x2" { # twice as many
+    load    = 2
+    command = ["sh", "-c", "cd /dev/shm/linux && make -s clean && make -s -j{jobs}"]
+  }
+}
+
+# ---- one night over the others
 # A matrix is the product of its lists; its own kernels and baseline stand above
 # the sweep's. `run overnight --target ar2317` takes one machine of it.
 
@@ -332,5 +387,11 @@ sweep "overnight" {
   matrix {
     targets   = [target.ar2317]
     workloads = [workload.iperf.from_device, workload.iperf.to_device]
+  }
+  matrix {
+    targets   = [target.server1]
+    workloads = [workload.latency.compile]
+    kernels   = [kernel.cfs_32, kernel.bfs_32]
+    baseline  = kernel.cfs_32
   }
 }
