@@ -43,6 +43,7 @@ target "x86" {
 target "malta" { # stands in for a router of 2008
   class = class.guest
   arch  = "mipsle"
+  scale = 0.01
   boot "qemu" { icount = "shift=3" } # 8 ns an instruction
 }
 
@@ -90,6 +91,77 @@ kernel "eevdf_612" {
     kernel  = "lab/img/vmlinuz-amd64-6.12"
     initrd  = "lab/img/base-amd64.cpio,lab/img/mods-amd64-6.12.cpio"
     cmdline = local.plain
+  }
+}
+
+# One transfer in each direction. Under icount only the guest's clock counts.
+workload "iperf" "lab" {
+  tool     = "iperf2"
+  server   = "target"
+  duration = "5s"
+  scenario "to_target" {}
+  scenario "from_target" { direction = "from_target" }
+}
+
+# malta has no floating-point unit, and its agent computes in integers: a unit
+# takes it some 500 times as long, hence its scale.
+workload "crunch" "lab" {
+  work = 100
+  scenario "j1" { parallel = 1 }
+  scenario "j3" { parallel = 3 }
+}
+
+# 16 s give the 1,000 samples that a 99th percentile needs.
+workload "latency" "lab" {
+  duration = "16s"
+  scenario "idle" {}
+  scenario "load2" { load = 2 }
+}
+
+# What scripts/quickstart runs: CFS against EEVDF on x86, and CFS as it comes
+# against a coarse CFS on malta.
+sweep "quick" {
+  boots  = 2
+  repeat = 1
+  warmup = 0
+  matrix {
+    targets   = [target.x86]
+    kernels   = [kernel.cfs_61, kernel.eevdf_612]
+    workloads = [workload.iperf.lab, workload.crunch.lab, workload.latency.lab]
+    baseline  = kernel.cfs_61
+  }
+  matrix {
+    targets   = [target.malta]
+    kernels   = [kernel.cfs_61, kernel.cfs_61_coarse]
+    workloads = [workload.iperf.lab, workload.crunch.lab, workload.latency.lab]
+    baseline  = kernel.cfs_61
+  }
+}
+
+# The smallest sweep that touches everything, for the tests.
+workload "crunch" "canary" { work = 10 }
+
+workload "iperf" "canary" {
+  tool     = "iperf2"
+  server   = "target"
+  duration = "1s"
+}
+
+sweep "canary" {
+  boots  = 1
+  repeat = 1
+  warmup = 0
+  matrix {
+    targets   = [target.x86]
+    kernels   = [kernel.cfs_61, kernel.eevdf_612]
+    workloads = [workload.iperf.canary, workload.crunch.canary]
+    baseline  = kernel.cfs_61
+  }
+  matrix {
+    targets   = [target.malta]
+    kernels   = [kernel.cfs_61]
+    workloads = [workload.iperf.canary]
+    baseline  = kernel.cfs_61
   }
 }
 
