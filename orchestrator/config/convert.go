@@ -265,16 +265,13 @@ func literal(e hclsyntax.Expression) bool {
 // secret refuses a password written out: the configuration is copied into run
 // directories. A value from env() or file() is fine.
 func (l *loader) secret(a *attr) bool {
-	if !literal(a.expr) || a.val.Type() != cty.String || a.val.AsString() == "" {
+	if !literal(a.expr) || a.val.Type() != cty.String || a.val.IsNull() || a.val.AsString() == "" {
 		return true
 	}
-	name := strings.ToLower(a.name)
-	for _, word := range []string{"password", "passphrase", "passwd", "token", "secret"} {
-		if strings.HasSuffix(name, word) {
-			l.value(a.valuePos(), fmt.Sprintf("use %s_env or %s_file where they exist, else env(\"NAME\") or file(\"…\")", a.name, a.name),
-				"a secret must not stand in the configuration, which is copied into every run")
-			return false
-		}
+	if secretName(a.name) {
+		l.value(a.valuePos(), "use an attribute that ends in _env or _file where there is one, else env(\"NAME\") or file(\"…\")",
+			"a secret must not stand in the configuration, which is copied into every run")
+		return false
 	}
 	if _, rest, ok := strings.Cut(a.val.AsString(), "://"); ok {
 		host, _, _ := strings.Cut(rest, "/")
@@ -285,4 +282,15 @@ func (l *loader) secret(a *attr) bool {
 		}
 	}
 	return true
+}
+
+// secretName says that an attribute, a local or a variable called name holds a
+// secret.
+func secretName(name string) bool {
+	for _, word := range []string{"password", "passphrase", "passwd", "token", "secret"} {
+		if strings.HasSuffix(strings.ToLower(name), word) {
+			return true
+		}
+	}
+	return false
 }

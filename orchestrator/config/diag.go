@@ -133,8 +133,10 @@ func (f *findings) sorted() Diagnostics {
 			return a.File < b.File
 		case a.Line != b.Line:
 			return a.Line < b.Line
-		default:
+		case a.Col != b.Col:
 			return a.Col < b.Col
+		default:
+			return f.list[i].Summary < f.list[j].Summary
 		}
 	})
 	return f.list

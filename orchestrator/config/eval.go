@@ -114,6 +114,7 @@ func (e *evaluator) variable(b *block, def *attr) cty.Value {
 			return cty.DynamicVal
 		}
 		want, val = v.Type(), v
+		e.l.secret(&attr{name: name, expr: def.expr, val: v})
 	}
 	from := Pos{File: "--var " + name}
 	text, given := e.l.vars[name]
@@ -159,6 +160,9 @@ func (e *evaluator) allLocals() {
 	for _, a := range order {
 		e.l.lintNumbers(a.expr)
 		all[a.name] = e.local(a)
+		if a.ok {
+			e.l.secret(a)
+		}
 	}
 	e.full = e.root.NewChild()
 	e.full.Variables = map[string]cty.Value{"local": cty.ObjectVal(all)}

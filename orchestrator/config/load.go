@@ -104,6 +104,7 @@ func (l *loader) build() {
 		l.addSweep(b)
 	}
 	l.checkShared()
+	l.checkPeers()
 }
 
 // block is a block of the files, in a form that can be merged.

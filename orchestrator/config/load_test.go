@@ -112,7 +112,7 @@ sweep "night" {
   }
   matrix {
     targets   = [for t in [target.other] : t]
-    workloads = [workload.work.w]
+    workloads = [workload.work.plain]
     kernels   = [kernel.bfs]
     baseline  = kernel.bfs
   }
@@ -204,7 +204,7 @@ func TestKernelsWorkloadsSweeps(t *testing.T) {
 	s.Pos = Pos{}
 	want := &Sweep{Name: "night", Kernels: []string{"cfs", "bfs"}, Baseline: "cfs", Boots: 7, Repeat: 3, Warmup: 1, BootFailures: 2, Matrices: []Matrix{
 		{Targets: []string{"wl500"}, Kernels: []string{"cfs", "bfs"}, Workloads: []string{"work.w", "work.plain"}, Baseline: "cfs"},
-		{Targets: []string{"other"}, Kernels: []string{"bfs"}, Workloads: []string{"work.w"}, Baseline: "bfs"},
+		{Targets: []string{"other"}, Kernels: []string{"bfs"}, Workloads: []string{"work.plain"}, Baseline: "bfs"},
 	}}
 	if d := cmp.Diff(want, s); d != "" {
 		t.Error(d)

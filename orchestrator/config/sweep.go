@@ -91,6 +91,26 @@ func (l *loader) matrix(in *block, s *Sweep, sweep sweepBlock, sound bool) Matri
 	return m
 }
 
+// checkPeers refuses a target that would be its own peer.
+func (l *loader) checkPeers() {
+	for _, s := range l.lab.Sweeps {
+		for _, m := range s.Matrices {
+			for _, id := range m.Workloads {
+				w := l.lab.Workload(id)
+				if w == nil {
+					continue // it has errors of its own
+				}
+				for _, sc := range w.Scenarios {
+					if contains(m.Targets, sc.Common.Peer) {
+						l.err(m.Pos, fmt.Sprintf("scenario %q of workload.%s has peer = target.%s", sc.Name, id, sc.Common.Peer),
+							"target %q would be its own peer", sc.Common.Peer)
+					}
+				}
+			}
+		}
+	}
+}
+
 // baseline must be one of the kernels it is compared with.
 func (l *loader) baseline(b Ref, kernels []string) {
 	if b.Name != "" && len(kernels) > 0 && !contains(kernels, b.Name) {

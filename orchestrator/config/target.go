@@ -125,6 +125,9 @@ func (l *loader) prepare(b *block) *body {
 }
 
 func (l *loader) addTarget(b *block) {
+	if b.name() == controller {
+		l.err(b.labelPos[0], "a peer called so is the machine that runs kernsweep", "a target cannot be called %q", controller)
+	}
 	m := l.inherit(b, nil)
 	t := l.target(b, m, false)
 	l.lab.Targets = append(l.lab.Targets, t)
@@ -239,6 +242,11 @@ func (l *loader) checkTarget(m *body, t *Target) {
 	l.oneOf(m, "agent", t.Agent, "auto", "go", "shell")
 	if valid, _ := archs(); m.attrs["arch"] != nil && t.Arch != "" && !contains(valid, t.Arch) {
 		l.value(m.attrs["arch"].valuePos(), didYouMeanArch(t.Arch), "%q is no architecture (GOARCH)", t.Arch)
+	}
+	for name, list := range map[string][]string{"uses": t.Uses, "labels": t.Labels} {
+		for i, word := range list {
+			l.identifier(posOf(element(m.attrs[name].expr, i).Range()), word)
+		}
 	}
 	if t.Scale <= 0 {
 		l.atAttr(m, "scale", "must be greater than 0")

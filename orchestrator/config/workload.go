@@ -8,6 +8,13 @@ import (
 	"kernsweep/workloads"
 )
 
+// controller is the peer that is no target.
+const controller = "controller"
+
+// minSample is the shortest interval of samples: one costs a small device some
+// milliseconds.
+const minSample = 100 * time.Millisecond
+
 // workloadBlock is what config itself takes from a workload block; the rest
 // belongs to the kind and to workloads.Common.
 type workloadBlock struct {
@@ -56,14 +63,17 @@ func (l *loader) scenario(w *Workload, in *block, m *body, run workloads.Workloa
 	if v := reflect.ValueOf(run); v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct {
 		panic(fmt.Sprintf("config: the workload kind %q is no pointer to a struct", w.Kind))
 	}
-	s := Scenario{Name: in.name(), Common: workloads.Common{Peer: "controller", Sample: time.Second}, Run: run, Pos: in.pos}
+	s := Scenario{Name: in.name(), Common: workloads.Common{Peer: controller, Sample: time.Second}, Run: run, Pos: in.pos}
 	var own workloadBlock
 	place := &block{kind: "workload", pos: in.pos}
 	ok := l.decode(place, m, fmt.Sprintf("in a workload %q block", w.Kind), false, run, &s.Common, &own)
 	w.Note = own.Note
-	if p := m.attrs["peer"]; p != nil && p.ok && s.Common.Peer != "controller" && l.decl["target"][s.Common.Peer] == nil {
+	if p := m.attrs["peer"]; p != nil && p.ok && s.Common.Peer != controller && l.decl["target"][s.Common.Peer] == nil {
 		l.value(p.valuePos(), "write \"controller\" or target.NAME", "%q is no peer", s.Common.Peer)
 		return s
+	}
+	if s.Common.Sample > 0 && s.Common.Sample < minSample {
+		l.atAttr(m, "sample", fmt.Sprintf("must be \"0s\" or at least %q: sampling itself loads the target", minSample))
 	}
 	if ok {
 		l.check(in.pos, run)
