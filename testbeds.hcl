@@ -94,11 +94,13 @@ kernel "eevdf_612" {
   }
 }
 
-# One transfer in each direction. Under icount only the guest's clock counts.
+# One transfer in each direction. Under icount only the guest's clock counts. A
+# small window keeps the queue between the guest and the controller short.
 workload "iperf" "lab" {
   tool     = "iperf2"
   server   = "target"
   duration = "5s"
+  window   = "64K"
   scenario "to_target" {}
   scenario "from_target" { direction = "from_target" }
 }
@@ -139,12 +141,13 @@ sweep "quick" {
 }
 
 # The smallest sweep that touches everything, for the tests.
-workload "crunch" "canary" { work = 10 }
+workload "crunch" "canary" { work = 40 }
 
 workload "iperf" "canary" {
   tool     = "iperf2"
   server   = "target"
-  duration = "1s"
+  duration = "2s"
+  window   = "64K"
 }
 
 sweep "canary" {
