@@ -131,3 +131,20 @@ func TestExecCheck(t *testing.T) {
 		}
 	}
 }
+
+// FuzzExec: no output makes a value that is no number.
+func FuzzExec(f *testing.F) {
+	f.Add(`regexp:^Time: (\S+)`, hackbench)
+	f.Add("json:int.list.a.b", schbench)
+	f.Add("time:user", "real 1,234\nuser 1,100\nsys 0,050\n")
+	f.Fuzz(func(t *testing.T, source, text string) {
+		w := &Exec{Script: "x", Sources: map[string]string{"m": source}, Better: map[string]string{"m": "lower"}}
+		if w.Check() != nil {
+			return
+		}
+		got, err := w.Parse(execTrial("go go1", wholeTask, "ok", "", text, ""))
+		if err == nil && (len(got.Values) != 1 || math.IsNaN(got.Values[0].Value) || math.IsInf(got.Values[0].Value, 0)) {
+			t.Errorf("%+v", got)
+		}
+	})
+}

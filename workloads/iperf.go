@@ -26,7 +26,7 @@ type Iperf struct {
 	Bandwidth  string        `hcl:"bandwidth,optional" doc:"rate offered by each stream, in bit/s: \"20M\" is 20,000,000 (default: as fast as TCP goes)"`
 	Window     string        `hcl:"window,optional" doc:"socket buffer, as iperf's -w takes it: \"64K\""`
 	Port       int           `hcl:"port,optional" doc:"where the server listens (default 5001, for iperf3 5201; on a target whose ports are forwarded: one of those)"`
-	Interval   time.Duration `hcl:"interval,optional" doc:"between iperf's own lines, which show stalls (default 1s)"`
+	Interval   time.Duration `hcl:"interval,optional" doc:"between iperf's own lines, which show stalls (default 1s, longer where that would be over 1000 lines)"`
 	Clock      string        `hcl:"clock,optional" doc:"whose seconds count: \"receiver\" (default) or \"target\"; a target whose clock is its own (QEMU with -icount) is always \"target\""`
 	ClientArgs []string      `hcl:"client_args,optional" doc:"further arguments of the client, as they are"`
 	ServerArgs []string      `hcl:"server_args,optional" doc:"further arguments of the server, as they are"`
@@ -71,10 +71,14 @@ func (w *Iperf) filled() Iperf {
 		f.Parallel = 1
 	}
 	if f.Interval == 0 {
-		f.Interval = time.Second
+		f.Interval = time.Second * time.Duration(1+int(f.Duration.Seconds())*f.Parallel/maxIntervals)
 	}
 	return f
 }
+
+// maxIntervals bounds the lines of one process: iperf3 needs half a kilobyte for
+// each, and an agent keeps a megabyte.
+const maxIntervals = 1000
 
 // reverse says whether the server has to send.
 func (w *Iperf) reverse() bool { return (w.Server == sideTarget) != (w.Direction == toTarget) }
@@ -99,6 +103,8 @@ func (w *Iperf) Check() error {
 		return fmt.Errorf("port = %d: must be 1 to 65535", f.Port)
 	case f.Interval < 100*time.Millisecond:
 		return fmt.Errorf("interval = %q: must be at least 100ms", f.Interval)
+	case f.Duration.Seconds()/f.Interval.Seconds()*float64(f.Parallel) > 1.1*maxIntervals:
+		return fmt.Errorf("interval = %q: with %d streams in %v that is over %d lines, more than an agent keeps: make it longer", f.Interval, f.Parallel, f.Duration, maxIntervals)
 	case f.UDP && f.Bandwidth == "":
 		return errors.New("udp = true needs a bandwidth: without one iperf offers 1 Mbit/s, which measures nothing")
 	case f.Tool == toolStream && (f.UDP || f.Bandwidth != "" || f.Window != "" || len(f.ClientArgs)+len(f.ServerArgs) > 0):

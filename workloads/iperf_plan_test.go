@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"kernsweep/targets"
 )
 
@@ -166,6 +168,7 @@ type script struct {
 func (s script) Run(ctx context.Context, t Task) error { return s.run(ctx, t) }
 
 func TestIperfOrder(t *testing.T) {
+	defer goleak.VerifyNone(t)
 	var order []string
 	env := lab(hasBoth, hasBoth, "go")
 	env.Dir = t.TempDir()

@@ -222,6 +222,7 @@ func TestIperfCheck(t *testing.T) {
 		"knows only TCP":           {Tool: "stream", UDP: true, Bandwidth: "1M"},
 		"window = \"64 K\"":        {Window: "64 K"},
 		"parallel = 1000":          {Parallel: 1000},
+		"over 1000 lines":          {Parallel: 64, Duration: 100 * time.Second, Interval: time.Second},
 		"port = 70000":             {Port: 70000},
 		"clock = \"controller's\"": {Clock: "controller's"},
 	} {
@@ -230,7 +231,11 @@ func TestIperfCheck(t *testing.T) {
 			t.Errorf("%+v: %v, want %q", w, err, want)
 		}
 	}
-	w := Iperf{Bandwidth: "1.5M"}
+	w := Iperf{Parallel: 128, Duration: time.Hour}
+	if err := w.Check(); err != nil || w.filled().Interval < 7*time.Minute {
+		t.Errorf("a long trial with many streams: %v, interval %v", err, w.filled().Interval)
+	}
+	w = Iperf{Bandwidth: "1.5M"}
 	if n, err := w.bits(); n != 1500000 || err != nil {
 		t.Errorf("1.5M is %d, %v", n, err)
 	}

@@ -130,12 +130,12 @@ func TestIperfLive(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			env, w := copyOf(env), c.w
-			w.Duration, w.Bandwidth, w.Port = 2*time.Second, "20M", freePort(t) // slower, a block of 128 KiB would make the end late
+			w.Duration, w.Bandwidth, w.Port = 3*time.Second, "50M", freePort(t) // slower, a block of 128 KiB would make the end late
 			got, err := once(t, env, &w)
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := 20.0 * max(1, float64(w.Parallel))
+			want := 50.0 * max(1, float64(w.Parallel))
 			if w.UDP { // datagrams do get lost on a busy machine; the two figures must agree
 				loss, jitter := named(t, got, "loss"), named(t, got, "jitter")
 				if loss.Missing != "" || jitter.Missing != "" || loss.Value < 0 || loss.Value > 50 {
@@ -181,7 +181,7 @@ func TestStreamLive(t *testing.T) {
 
 func TestIperfShellAgent(t *testing.T) {
 	env := both(t, "shell")
-	w := workloads.Iperf{Tool: "iperf2", Duration: 2 * time.Second, Bandwidth: "20M", Port: freePort(t)}
+	w := workloads.Iperf{Tool: "iperf2", Duration: 4 * time.Second, Bandwidth: "20M", Port: freePort(t)}
 	got, err := once(t, env, &w)
 	if err != nil {
 		t.Fatal(err)
