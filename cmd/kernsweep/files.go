@@ -1,0 +1,26 @@
+package main
+
+import (
+	"io"
+
+	"github.com/google/renameio/v2"
+)
+
+// replaceFile replaces a file in one step, keeping its permissions.
+func replaceFile(path string, data []byte) error {
+	return renameio.WriteFile(path, data, 0o644, renameio.WithExistingPermissions())
+}
+
+// writeFileFrom writes what f writes to path, in one step: a failure leaves the
+// old file.
+func writeFileFrom(path string, f func(io.Writer) error) error {
+	p, err := renameio.NewPendingFile(path, renameio.WithPermissions(0o644), renameio.WithExistingPermissions())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = p.Cleanup() }()
+	if err := f(p); err != nil {
+		return err
+	}
+	return p.CloseAtomicallyReplace()
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"kernsweep/orchestrator"
+	"kernsweep/orchestrator/config"
+	"kernsweep/orchestrator/plan"
+)
+
+// selection are the flags that narrow a sweep.
+type selection struct {
+	plan.Filter
+	seed int64
+}
+
+func (s *selection) flags(c *cobra.Command) {
+	f := c.Flags()
+	f.StringArrayVar(&s.Targets, "target", nil, "only this target (repeatable)")
+	f.StringArrayVar(&s.Kernels, "kernel", nil, "only this kernel (repeatable)")
+	f.StringArrayVar(&s.Workloads, "workload", nil, "only this workload: KIND, KIND.NAME or NAME (repeatable)")
+	f.Int64Var(&s.seed, "seed", 0, "seed of the order (default: the sweep's own, else drawn and recorded)")
+}
+
+func (a *app) planCmd() *cobra.Command {
+	var sel selection
+	c := &cobra.Command{
+		Use:     "plan SWEEP",
+		Short:   "Print lanes, boots and trials in order, the time they take, and what is n/a and why",
+		Long:    "Print lanes, boots and trials in order, the time they take, and what is n/a and why.\nNothing is contacted. The same seed gives the same plan.",
+		Example: "  kernsweep plan quick\n  kernsweep plan overnight --target wl500gpv2 --seed 7",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			lab, p, err := a.expand(args[0], sel)
+			if err != nil {
+				return err
+			}
+			if a.json {
+				e := json.NewEncoder(a.out)
+				e.SetIndent("", "  ")
+				err = e.Encode(p)
+			} else {
+				err = p.WriteText(a.out)
+			}
+			return errors.Join(err, missingImages(lab, p))
+		},
+	}
+	sel.flags(c)
+	return c
+}
+
+// expand loads the configuration and makes the plan of a sweep.
+func (a *app) expand(sweep string, sel selection) (*config.Lab, *plan.Plan, error) {
+	lab, err := a.load()
+	if err != nil {
+		return nil, nil, err
+	}
+	s := lab.Sweep(sweep)
+	if s == nil {
+		var have []string
+		for _, s := range lab.Sweeps {
+			have = append(have, s.Name)
+		}
+		return nil, nil, usage(fmt.Errorf("%s has no sweep %q; it has %s", a.file, sweep, strings.Join(have, ", ")))
+	}
+	seed := sel.seed
+	if seed == 0 {
+		seed = s.Seed
+	}
+	if seed == 0 {
+		seed = drawSeed()
+	}
+	p, err := plan.Expand(lab, s, seed, sel.Filter, a.history())
+	if err != nil {
+		if p != nil {
+			_ = p.WriteText(a.err)
+		}
+		return nil, nil, usage(err)
+	}
+	return lab, p, nil
+}
+
+// drawSeed gives a seed that people can read aloud.
+func drawSeed() int64 {
+	var b [4]byte
+	_, _ = rand.Read(b[:]) // never fails (Go 1.24 and later)
+	return int64(binary.LittleEndian.Uint32(b[:])%999_999) + 1
+}
+
+func missingImages(lab *config.Lab, p *plan.Plan) error {
+	missing := orchestrator.MissingImages(lab, p)
+	if len(missing) == 0 {
+		return nil
+	}
+	return usage(fmt.Errorf("%d image files that this plan needs cannot be used:\n  %s\nthe virtual lab's are made by scripts/lab",
+		len(missing), strings.Join(missing, "\n  ")))
+}

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"golang.org/x/term"
+
+	"kernsweep/orchestrator/config"
+)
+
+// Exit statuses (DESIGN.md section 6); a run's own come from results.
+const (
+	exitFailed      = 1
+	exitUsage       = 2
+	exitInfra       = 3
+	exitInterrupted = 130
+)
+
+// statusError carries an exit status; a nil Err prints nothing.
+type statusError struct {
+	status int
+	err    error
+}
+
+func (e *statusError) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit status %d", e.status)
+	}
+	return e.err.Error()
+}
+
+func (e *statusError) Unwrap() error { return e.err }
+
+// usage marks an error as the user's: status 2.
+func usage(err error) error { return &statusError{exitUsage, err} }
+
+// app is what every command shares.
+type app struct {
+	in       io.Reader
+	out, err io.Writer
+	env      func(string) (string, bool)
+
+	file    string
+	runs    string
+	vars    []string
+	json    bool
+	noColor bool
+	verbose bool
+}
+
+// execute runs one command line and returns its exit status.
+func execute(ctx context.Context, args []string, in io.Reader, out, errw io.Writer, env func(string) (string, bool)) int {
+	a := &app{in: in, out: out, err: errw, env: env}
+	root := a.root()
+	root.SetArgs(args)
+	root.SetIn(in)
+	root.SetOut(out)
+	root.SetErr(errw)
+	err := root.ExecuteContext(ctx)
+	var s *statusError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &s):
+		if s.err != nil {
+			fmt.Fprintln(errw, "kernsweep: "+s.err.Error())
+		}
+		return s.status
+	case ctx.Err() != nil:
+		fmt.Fprintln(errw, "kernsweep: interrupted")
+		return exitInterrupted
+	default:
+		fmt.Fprintln(errw, "kernsweep: "+err.Error())
+		if strings.HasPrefix(err.Error(), "unknown ") || strings.Contains(err.Error(), "flag") || strings.Contains(err.Error(), "arg(s)") {
+			return exitUsage
+		}
+		return exitFailed
+	}
+}
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "kernsweep",
+		Short:         "Run kernel sweeps over a lab overnight and say in the morning what was measured",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          cobra.NoArgs,
+		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	f := root.PersistentFlags()
+	f.StringVarP(&a.file, "file", "f", "testbeds.hcl", "configuration: a file, or a folder of *.hcl files")
+	f.StringVar(&a.runs, "runs", "runs", "folder of the run directories")
+	f.StringArrayVar(&a.vars, "var", nil, "set a variable of the configuration, name=value")
+	f.BoolVar(&a.json, "json", false, "print JSON instead of text, where a command prints data")
+	f.BoolVar(&a.noColor, "no-color", false, "no colour and no cursor movement")
+	f.BoolVarP(&a.verbose, "verbose", "v", false, "log what is done to standard error")
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
+	root.AddCommand(a.validateCmd(), a.fmtCmd(), a.planCmd(), a.runCmd(), a.rerunCmd(), a.reportCmd(), a.statusCmd(),
+		a.targetCmd(), a.execCmd(), a.bootCmd(), a.powerCmd(), a.versionCmd())
+	return root
+}
+
+// load reads the configuration. Warnings go to standard error; any error ends
+// the command with status 2 before anything is contacted.
+func (a *app) load() (*config.Lab, error) {
+	vars := map[string]string{}
+	for _, v := range a.vars {
+		name, value, ok := strings.Cut(v, "=")
+		if !ok {
+			return nil, usage(fmt.Errorf("--var %s: write name=value", v))
+		}
+		vars[name] = value
+	}
+	lab, diags := config.Load(a.file, vars, a.env)
+	for _, d := range diags {
+		fmt.Fprintln(a.err, d)
+	}
+	if diags.HasErrors() {
+		return nil, &statusError{status: exitUsage}
+	}
+	return lab, nil
+}
+
+// logger writes structured lines to standard error: warnings, or with --verbose
+// everything.
+func (a *app) logger() *zap.Logger {
+	level := zapcore.ErrorLevel
+	if a.verbose {
+		level = zapcore.DebugLevel
+	}
+	enc := zap.NewProductionEncoderConfig()
+	enc.EncodeTime = zapcore.ISO8601TimeEncoder
+	return zap.New(zapcore.NewCore(zapcore.NewConsoleEncoder(enc), zapcore.AddSync(a.err), level))
+}
+
+// terminal says whether progress may move the cursor, and how wide it is.
+func (a *app) terminal() (width func() int, ok bool) {
+	f, isFile := a.err.(*os.File)
+	if !isFile || a.noColor || !term.IsTerminal(int(f.Fd())) {
+		return nil, false
+	}
+	if t, _ := a.env("TERM"); t == "dumb" {
+		return nil, false
+	}
+	return func() int {
+		w, _, err := term.GetSize(int(f.Fd()))
+		if err != nil {
+			return 80
+		}
+		return w
+	}, true
+}

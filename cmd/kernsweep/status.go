@@ -1,0 +1,172 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"kernsweep/orchestrator/live"
+	"kernsweep/orchestrator/results"
+)
+
+// runStatus is how a run stands; it is also what --json prints.
+type runStatus struct {
+	Run      string                  `json:"run"`
+	State    string                  `json:"state"` // running, ended, interrupted, or died without a word
+	Outcomes map[results.Outcome]int `json:"outcomes"`
+	Missing  int                     `json:"missing"` // planned trials without any attempt
+	Lanes    []laneStatus            `json:"lanes"`
+	Next     string                  `json:"next,omitempty"`
+}
+
+type laneStatus struct {
+	Name     string                  `json:"name"`
+	State    string                  `json:"state"`
+	Outcomes map[results.Outcome]int `json:"outcomes"`
+	Reason   string                  `json:"reason,omitempty"`
+}
+
+func (a *app) statusCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:     "status [RUN]",
+		Short:   "Which runs there are, how they stand, and what to do next; one line per lane of a run",
+		Example: "  kernsweep status\n  kernsweep status latest",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			names := args
+			if len(args) == 0 {
+				var err error
+				if names, err = results.List(a.runs); err != nil {
+					return usage(err)
+				}
+				if len(names) == 0 {
+					fmt.Fprintf(a.err, "no runs in %s yet; start one with: kernsweep run SWEEP\n", a.runs)
+				}
+			}
+			var all []runStatus
+			for _, n := range names {
+				s, err := a.status(n)
+				if err != nil && len(args) > 0 {
+					return usage(err)
+				}
+				if err != nil {
+					fmt.Fprintf(a.err, "%s: %v\n", n, err)
+					continue
+				}
+				all = append(all, s)
+			}
+			if a.json {
+				e := json.NewEncoder(a.out)
+				e.SetIndent("", "  ")
+				return e.Encode(all)
+			}
+			for _, s := range all {
+				a.printStatus(s, len(args) > 0)
+			}
+			return nil
+		},
+	}
+}
+
+func (a *app) status(name string) (runStatus, error) {
+	run, err := results.Find(a.runs, name)
+	if err != nil {
+		return runStatus{}, err
+	}
+	s, err := run.State()
+	if err != nil {
+		return runStatus{}, err
+	}
+	out := runStatus{Run: run.Name(), State: sessionState(run, s.Model), Outcomes: s.Model.Count()}
+	planned := 0
+	for _, c := range s.Plan.Cells {
+		planned += c.Boots * c.Repeat
+	}
+	tried := 0
+	for _, n := range out.Outcomes {
+		tried += n
+	}
+	out.Missing = max(0, planned-tried)
+	for _, l := range s.Model.Lanes {
+		out.Lanes = append(out.Lanes, laneStatus{Name: l.Name, State: laneState(l, out.State), Outcomes: s.Model.CountLane(l.Name), Reason: l.Reason})
+	}
+	out.Next = next(out)
+	return out, nil
+}
+
+func sessionState(run *results.Run, m *results.Model) string {
+	if len(m.Sessions) == 0 {
+		return "not begun"
+	}
+	last := m.Sessions[len(m.Sessions)-1]
+	_, held := run.HeldBy()
+	switch {
+	case last.Interrupted:
+		return "interrupted"
+	case !last.Ended.IsZero():
+		return "ended"
+	case held:
+		return "running"
+	}
+	return "died without a word"
+}
+
+func laneState(l *results.LaneState, run string) string {
+	switch {
+	case l.Quarantined:
+		return "quarantined"
+	case !l.Ended.IsZero():
+		return "ended"
+	}
+	return run
+}
+
+// next is the one command that a run asks for.
+func next(s runStatus) string {
+	if s.State == "running" {
+		return ""
+	}
+	bad := s.Missing
+	for o, n := range s.Outcomes {
+		if o != results.OK && o != results.NotApplicable {
+			bad += n
+		}
+	}
+	if bad > 0 {
+		return "kernsweep rerun " + s.Run + " --failed"
+	}
+	return "kernsweep report " + s.Run
+}
+
+func (a *app) printStatus(s runStatus, lanes bool) {
+	fmt.Fprintf(a.out, "%s  %s  %s\n", s.Run, s.State, outcomeText(s.Outcomes, s.Missing))
+	if lanes {
+		for _, l := range s.Lanes {
+			fmt.Fprintf(a.out, "  %-16s %-12s %s\n", l.Name, l.State, outcomeText(l.Outcomes, 0))
+			if l.Reason != "" {
+				fmt.Fprintf(a.out, "    %s\n", live.Safe(l.Reason))
+			}
+		}
+	}
+	if s.Next != "" {
+		fmt.Fprintf(a.out, "  next: %s\n", s.Next)
+	}
+}
+
+func outcomeText(n map[results.Outcome]int, missing int) string {
+	var s []string
+	for o, c := range n {
+		s = append(s, fmt.Sprintf("%d %s", c, o))
+	}
+	slices.Sort(s)
+	if missing > 0 {
+		s = append(s, fmt.Sprintf("%d not tried", missing))
+	}
+	if len(s) == 0 {
+		return "nothing yet"
+	}
+	return strings.Join(s, ", ")
+}

@@ -1,0 +1,284 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"kernsweep/orchestrator/config"
+	"kernsweep/orchestrator/live"
+	"kernsweep/targets"
+	"kernsweep/targets/sshconn"
+)
+
+// handTime bounds one command by hand, boots apart.
+const handTime = time.Minute
+
+func (a *app) targetCmd() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "target",
+		Short: "See and probe targets",
+		Args:  cobra.NoArgs,
+		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(a.targetListCmd(), a.targetProbeCmd())
+	return c
+}
+
+func (a *app) targetListCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:     "list",
+		Short:   "Print the targets of the configuration",
+		Example: "  kernsweep target list",
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			lab, err := a.load()
+			if err != nil {
+				return err
+			}
+			type row struct{ Name, Arch, Boot, Power, Console, Host string }
+			var rows []row
+			for _, t := range lab.Targets {
+				rows = append(rows, row{t.Name, t.Arch, t.BootKind, t.PowerKind, t.ConsoleKind, t.SSH.Host})
+			}
+			if a.json {
+				return json.NewEncoder(a.out).Encode(rows)
+			}
+			w := tabwriter.NewWriter(a.out, 0, 8, 2, ' ', 0)
+			fmt.Fprintln(w, "TARGET\tARCH\tBOOT\tPOWER\tCONSOLE\tHOST")
+			for _, r := range rows {
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", r.Name, dash(r.Arch), r.Boot, dash(r.Power), dash(r.Console), dash(r.Host))
+			}
+			return w.Flush()
+		},
+	}
+}
+
+func dash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+// target finds a target by name.
+func (a *app) target(lab *config.Lab, name string) (*config.Target, error) {
+	if t := lab.Target(name); t != nil {
+		return t, nil
+	}
+	var have []string
+	for _, t := range lab.Targets {
+		have = append(have, t.Name)
+	}
+	return nil, usage(fmt.Errorf("%s has no target %q; it has %s", a.file, name, strings.Join(have, ", ")))
+}
+
+// dial reaches a real target by hand.
+func (a *app) dial(ctx context.Context, t *config.Target) (targets.Conn, error) {
+	if targets.TraitsOf(t.Boot).Local {
+		return nil, usage(fmt.Errorf("%s is virtual: it exists only while a run or `kernsweep boot %s KERNEL` runs it", t.Name, t.Name))
+	}
+	conn, err := sshconn.New(a.logger()).Dial(ctx, t.SSH, targets.DialOptions{Note: func(s string) { fmt.Fprintln(a.err, live.Safe(s)) }})
+	if err != nil {
+		return nil, &statusError{exitInfra, fmt.Errorf("target %s: %w", t.Name, err)}
+	}
+	return conn, nil
+}
+
+func (a *app) targetProbeCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:     "probe TARGET",
+		Short:   "Look at what runs on a target: kernel, scheduler and the evidence for it, CPU, tools",
+		Example: "  kernsweep target probe ar2317",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			lab, err := a.load()
+			if err != nil {
+				return err
+			}
+			t, err := a.target(lab, args[0])
+			if err != nil {
+				return err
+			}
+			ctx, cancel := context.WithTimeout(c.Context(), handTime)
+			defer cancel()
+			conn, err := a.dial(ctx, t)
+			if err != nil {
+				return err
+			}
+			defer conn.Close()
+			ev, err := targets.Probe(ctx, conn)
+			if err != nil {
+				return &statusError{exitInfra, fmt.Errorf("target %s: probe: %w", t.Name, err)}
+			}
+			var rec targets.BootRecord
+			ev.Fill(&rec)
+			return a.printProbe(t, rec)
+		},
+	}
+}
+
+func (a *app) printProbe(t *config.Target, r targets.BootRecord) error {
+	if a.json {
+		e := json.NewEncoder(a.out)
+		e.SetIndent("", "  ")
+		return e.Encode(r)
+	}
+	w := tabwriter.NewWriter(a.out, 0, 8, 2, ' ', 0)
+	line := func(name, value string) { fmt.Fprintf(w, "%s\t%s\n", name, live.Safe(value)) }
+	line("target", t.Name)
+	line("kernel", r.Release+" "+r.Version)
+	line("machine", fmt.Sprintf("%s, GOARCH %s, %d CPUs, %d MB", r.Machine, dash(r.Arch), r.CPUs, r.MemoryKB/1024))
+	line("scheduler", strings.TrimSpace(dash(r.Scheduler.Name)+" "+r.Scheduler.Detail))
+	for _, e := range r.Scheduler.Evidence {
+		line("", e)
+	}
+	for _, e := range r.Scheduler.Conflicts {
+		line("conflict", e)
+	}
+	line("boot_id", r.BootID)
+	line("command line", r.Cmdline)
+	for name, v := range r.Tools {
+		line("has "+name, v)
+	}
+	for _, n := range r.Notes {
+		line("note", n)
+	}
+	if t.Arch != "" && r.Arch != "" && t.Arch != r.Arch {
+		line("WRONG", fmt.Sprintf("%s says arch = %q, an executable on the target says %q", t.Pos, t.Arch, r.Arch))
+	}
+	return w.Flush()
+}
+
+func (a *app) execCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:     "exec TARGET -- COMMAND…",
+		Short:   "Run a command on a target; its exit status becomes ours",
+		Example: "  kernsweep exec ar2317 -- cat /proc/loadavg",
+		Args:    cobra.MinimumNArgs(2),
+		RunE: func(c *cobra.Command, args []string) error {
+			lab, err := a.load()
+			if err != nil {
+				return err
+			}
+			t, err := a.target(lab, args[0])
+			if err != nil {
+				return err
+			}
+			dialCtx, cancel := context.WithTimeout(c.Context(), handTime)
+			conn, err := a.dial(dialCtx, t)
+			cancel()
+			if err != nil {
+				return err
+			}
+			defer conn.Close()
+			exit, err := conn.Run(c.Context(), targets.Cmd{Argv: args[1:], Stdout: a.out, Stderr: a.err})
+			switch {
+			case err != nil:
+				return &statusError{exitInfra, fmt.Errorf("target %s: %w", t.Name, err)}
+			case exit.OK():
+				return nil
+			case exit.Signal == "" && !exit.NoStatus:
+				return &statusError{status: exit.Code}
+			}
+			return &statusError{exitFailed, fmt.Errorf("target %s: the command %s", t.Name, exit)}
+		},
+	}
+}
+
+func (a *app) powerCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:     "power TARGET on|off|cycle",
+		Short:   "Switch a target's power by hand",
+		Example: "  kernsweep power wl500gpv2 cycle",
+		Args:    cobra.ExactArgs(2),
+		RunE: func(c *cobra.Command, args []string) error {
+			lab, err := a.load()
+			if err != nil {
+				return err
+			}
+			t, err := a.target(lab, args[0])
+			if err != nil {
+				return err
+			}
+			steps, ok := map[string][]bool{"on": {true}, "off": {false}, "cycle": {false, true}}[args[1]]
+			if !ok {
+				return usage(fmt.Errorf("power %s: write on, off or cycle", args[1]))
+			}
+			if t.Power == nil || targets.TraitsOf(t.Boot).Local {
+				return usage(fmt.Errorf("%s: target %s has no power driver of its own", t.Pos, t.Name))
+			}
+			ctx, cancel := context.WithTimeout(c.Context(), handTime)
+			defer cancel()
+			for _, on := range steps {
+				if err := t.Power.Set(ctx, on); err != nil {
+					return &statusError{exitInfra, fmt.Errorf("target %s: power: %w", t.Name, err)}
+				}
+			}
+			return nil
+		},
+	}
+}
+
+func (a *app) bootCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:     "boot TARGET KERNEL",
+		Short:   "Boot a kernel by hand, prove it, and show its console; a virtual target then runs until Ctrl-C",
+		Example: "  kernsweep boot x86 eevdf_612",
+		Args:    cobra.ExactArgs(2),
+		RunE: func(c *cobra.Command, args []string) error {
+			lab, err := a.load()
+			if err != nil {
+				return err
+			}
+			t, err := a.target(lab, args[0])
+			if err != nil {
+				return err
+			}
+			k := lab.Kernel(args[1])
+			if k == nil {
+				return usage(fmt.Errorf("%s has no kernel %q", a.file, args[1]))
+			}
+			return a.boot(c.Context(), t, k)
+		},
+	}
+}
+
+func (a *app) boot(ctx context.Context, t *config.Target, k *config.Kernel) error {
+	resolved, ok := k.For(t)
+	tr := targets.TraitsOf(t.Boot)
+	if tr.Image && !ok {
+		return usage(fmt.Errorf("kernel %s has no image for %s (%s)", k.Name, t.Name, t.Arch))
+	}
+	m := t.Target
+	m.Dial = sshconn.New(a.logger()).Dial
+	defer m.StopConsole()
+	if c, ok := m.Boot.(targets.Closer); ok {
+		defer c.Close()
+	}
+	conn, rec, err := targets.Boot(ctx, &m, resolved, targets.BootLog{
+		Phase:   func(p targets.Phase) { fmt.Fprintf(a.err, "%s: %s\n", t.Name, p) },
+		Note:    func(s string) { fmt.Fprintln(a.err, live.Safe(s)) },
+		Console: safeWriter{a.err},
+	})
+	var crash *targets.BootError
+	switch {
+	case errors.As(err, &crash):
+		return &statusError{exitFailed, fmt.Errorf("target %s: %w", t.Name, err)}
+	case err != nil:
+		return &statusError{exitInfra, fmt.Errorf("target %s, kernel %s: %w", t.Name, k.Name, err)}
+	}
+	defer conn.Close()
+	if err := a.printProbe(t, rec); err != nil || !tr.Local {
+		return err
+	}
+	fmt.Fprintf(a.err, "running; ssh -p %d %s@%s; Ctrl-C ends it\n", m.SSH.Port, m.SSH.User, m.SSH.Host)
+	<-ctx.Done()
+	return nil
+}

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"kernsweep/workloads/agentbin"
+)
+
+// version is the module's version, or the commit the binary was built from.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	rev, dirty := "", ""
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision" && len(s.Value) >= 12:
+			rev = s.Value[:12]
+		case s.Key == "vcs.modified" && s.Value == "true":
+			dirty = "+changes"
+		}
+	}
+	if rev == "" {
+		return info.Main.Version
+	}
+	return rev + dirty
+}
+
+func (a *app) versionCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version, and for which CPUs agents are built in",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			fmt.Fprintf(a.out, "kernsweep %s (%s %s/%s)\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			built := strings.Join(agentbin.Embedded(), ", ")
+			if built == "" {
+				built = "none, they are built with the Go toolchain when needed (scripts/build embeds them)"
+			}
+			fmt.Fprintf(a.out, "agents built in: %s\n", built)
+			return nil
+		},
+	}
+}

@@ -1,0 +1,237 @@
+package plan
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"kernsweep/orchestrator/config"
+	"kernsweep/orchestrator/results"
+	"kernsweep/targets"
+)
+
+// Allowances for what a plan cannot know before the first run.
+const (
+	bootLocal  = 12 * time.Second // a QEMU guest, measured 4 to 9 s under TCG with -icount
+	bootDevice = 90 * time.Second
+	perTrial   = 3 * time.Second // checks, starting the agent, collecting
+	emulation  = 2               // guest seconds under -icount cost about this many of the controller's
+)
+
+// Expand makes the plan of a sweep. Its error is about names that do not exist
+// or a sweep left empty by the filter.
+func Expand(lab *config.Lab, sweep *config.Sweep, seed int64, f Filter, h History) (*Plan, error) {
+	if err := f.check(lab); err != nil {
+		return nil, err
+	}
+	p := &Plan{Sweep: sweep.Name, Seed: seed, Repeat: sweep.Repeat, Warmup: sweep.Warmup, Blocks: sweep.Boots,
+		BootFailures: sweep.BootFailures, Baseline: map[string]string{}}
+	e := expansion{lab: lab, sweep: sweep, filter: f, history: h, plan: p, seen: map[results.Cell]bool{}}
+	e.cells()
+	for _, t := range e.targets {
+		p.Lanes = append(p.Lanes, e.lane(t))
+	}
+	if len(p.Lanes) == 0 {
+		return p, fmt.Errorf("sweep %s has nothing to run: %d cells, all of them n/a or filtered out", sweep.Name, len(p.NA))
+	}
+	return p, nil
+}
+
+// expansion is the state of one Expand.
+type expansion struct {
+	lab     *config.Lab
+	sweep   *config.Sweep
+	filter  Filter
+	history History
+	plan    *Plan
+	seen    map[results.Cell]bool
+	targets []*config.Target                     // with at least one runnable cell, in file order
+	byLane  map[string]map[string][]results.Cell // target -> kernel -> cells
+	kernels map[string][]string                  // target -> kernels in order
+}
+
+// cells walks the matrices and sorts every cell into a lane or into NA.
+func (e *expansion) cells() {
+	e.byLane, e.kernels = map[string]map[string][]results.Cell{}, map[string][]string{}
+	for _, m := range e.sweep.Matrices {
+		for _, tn := range m.Targets {
+			t := e.lab.Target(tn)
+			if t == nil || !wanted(e.filter.Targets, tn) {
+				continue
+			}
+			if _, ok := e.plan.Baseline[tn]; !ok && m.Baseline != "" {
+				e.plan.Baseline[tn] = m.Baseline
+			}
+			for _, kn := range m.Kernels {
+				if k := e.lab.Kernel(kn); k != nil && wanted(e.filter.Kernels, kn) {
+					e.row(t, k, m.Workloads)
+				}
+			}
+		}
+	}
+}
+
+func (e *expansion) row(t *config.Target, k *config.Kernel, ids []string) {
+	for _, id := range ids {
+		w := e.lab.Workload(id)
+		if w == nil || len(e.filter.Workloads) > 0 &&
+			!slices.ContainsFunc(e.filter.Workloads, func(p string) bool { return matchesWorkload(p, w) }) {
+			continue
+		}
+		for i := range w.Scenarios {
+			c := results.Cell{Target: t.Name, Kernel: k.Name, Workload: id, Scenario: w.Scenarios[i].Name}
+			if e.seen[c] {
+				continue
+			}
+			e.seen[c] = true
+			if why := reasonNA(t, k, &w.Scenarios[i]); why != "" {
+				e.plan.NA = append(e.plan.NA, NA{c, why})
+				continue
+			}
+			e.add(t, c)
+		}
+	}
+}
+
+func (e *expansion) add(t *config.Target, c results.Cell) {
+	if e.byLane[t.Name] == nil {
+		e.byLane[t.Name] = map[string][]results.Cell{}
+		e.targets = append(e.targets, t)
+		e.warn(t)
+	}
+	if len(e.byLane[t.Name][c.Kernel]) == 0 {
+		e.kernels[t.Name] = append(e.kernels[t.Name], c.Kernel)
+	}
+	e.byLane[t.Name][c.Kernel] = append(e.byLane[t.Name][c.Kernel], c)
+}
+
+// warn notes what a person should know of a target before the night.
+func (e *expansion) warn(t *config.Target) {
+	tr := targets.TraitsOf(t.Boot)
+	w := func(format string, a ...any) {
+		e.plan.Warnings = append(e.plan.Warnings, "target "+t.Name+": "+fmt.Sprintf(format, a...))
+	}
+	if t.KnownGood == "" && !tr.Local && !tr.OnlyOnce {
+		w("no known_good kernel: after a failed boot nothing brings it back")
+	}
+	if t.Power == nil && !tr.OnlyOnce {
+		w("no power driver: a hang here ends this lane")
+	}
+	if tr.OnlyOnce {
+		w("boot method %q starts nothing: one boot per run, and the boots after it are skipped", t.BootKind)
+	}
+	if tr.HostBound {
+		w("its figures depend on the controller's load: not comparable with others")
+	}
+}
+
+// reasonNA says why a cell cannot be had, "" when it can.
+func reasonNA(t *config.Target, k *config.Kernel, s *config.Scenario) string {
+	resolved, ok := k.For(t)
+	if targets.TraitsOf(t.Boot).Image && !ok {
+		return fmt.Sprintf("kernel %s has no image for %s (%s)", k.Name, t.Name, t.Arch)
+	}
+	if why := s.Run.Needs().GoAgent; why != "" {
+		if t.Agent == "shell" {
+			return "needs the Go agent (" + why + "), and the target has agent = \"shell\""
+		}
+		if old := tooOldForGo(resolved.Release); old != "" {
+			return "needs the Go agent (" + why + "), and kernel " + old
+		}
+	}
+	if s.Common.Timeslice > 0 {
+		if why := targets.TimesliceReason(k.Scheduler); why != "" {
+			return "timeslice: " + why
+		}
+	}
+	return ""
+}
+
+func wanted(list []string, name string) bool { return len(list) == 0 || slices.Contains(list, name) }
+
+// lane orders the boots of one target. The generator depends on the seed and
+// the target only, so a filtered sweep keeps the order of the others.
+func (e *expansion) lane(t *config.Target) Lane {
+	h := fnv.New64a()
+	h.Write([]byte(t.Name))
+	rng := rand.New(rand.NewPCG(uint64(e.plan.Seed), h.Sum64()))
+	l := Lane{Target: t.Name}
+	var order []string
+	for block := 1; block <= e.sweep.Boots; block++ {
+		order = nextOrder(rng, order, e.kernels[t.Name], block)
+		cellOrder := rng.Uint64()
+		for _, k := range order {
+			b := Boot{Number: len(l.Boots) + 1, Block: block, Kernel: k}
+			b.Trials = e.trials(rand.New(rand.NewPCG(cellOrder, 0)), e.byLane[t.Name][k], b)
+			b.Estimate = e.bootEstimate(t, b)
+			l.Estimate += b.Estimate
+			l.Boots = append(l.Boots, b)
+		}
+	}
+	return l
+}
+
+// nextOrder shuffles the kernels of a block; every even block mirrors the one
+// before it (ABBA), so that a slow drift falls on all kernels alike.
+func nextOrder(rng *rand.Rand, last, kernels []string, block int) []string {
+	order := slices.Clone(kernels)
+	if block%2 == 0 && len(last) == len(order) {
+		order = slices.Clone(last)
+		slices.Reverse(order)
+		return order
+	}
+	rng.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+	return order
+}
+
+// trials of one boot: cells in shuffled order, the same for every kernel of a
+// block; each cell's warm-up (repeat 0, -1, …) directly before its repeats.
+func (e *expansion) trials(rng *rand.Rand, cells []results.Cell, b Boot) []results.Slot {
+	cells = slices.Clone(cells)
+	rng.Shuffle(len(cells), func(i, j int) { cells[i], cells[j] = cells[j], cells[i] })
+	var out []results.Slot
+	for _, c := range cells {
+		for r := 1 - e.sweep.Warmup; r <= e.sweep.Repeat; r++ {
+			out = append(out, results.Slot{Cell: c, Block: b.Block, Repeat: r, Boot: b.Number})
+		}
+	}
+	return out
+}
+
+func (e *expansion) bootEstimate(t *config.Target, b Boot) time.Duration {
+	tr := targets.TraitsOf(t.Boot)
+	d, ok := e.history.Boot[t.Name]
+	if !ok {
+		d = bootDevice
+		if tr.Local {
+			d = bootLocal
+		}
+		if tr.OnlyOnce {
+			d = 0
+		}
+	}
+	d += t.Settle
+	for _, s := range b.Trials {
+		d += e.trialEstimate(s.Cell, tr)
+	}
+	return d
+}
+
+func (e *expansion) trialEstimate(c results.Cell, tr targets.BootTraits) time.Duration {
+	if d, ok := e.history.Trial[c]; ok {
+		return d
+	}
+	w := e.lab.Workload(c.Workload)
+	for i := range w.Scenarios {
+		if w.Scenarios[i].Name == c.Scenario {
+			d := w.Scenarios[i].Run.Estimate()
+			if tr.Emulated {
+				d *= emulation
+			}
+			return d + perTrial
+		}
+	}
+	return perTrial
+}

@@ -1,0 +1,77 @@
+package plan
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"time"
+)
+
+// WriteText prints the plan for a person: lanes, blocks, boots and trials in
+// order, the estimate, and what is n/a and why.
+func (p *Plan) WriteText(out io.Writer) error {
+	w := bufio.NewWriter(out)
+	fmt.Fprintf(w, "Sweep %s, seed %d: %d lanes, %d boots, %d trials, about %s (the longest lane decides)\n",
+		p.Sweep, p.Seed, len(p.Lanes), p.Boots(), p.Trials(), Round(p.Estimate()))
+	fmt.Fprintf(w, "Each kernel boots %d times a target, %d trials of each cell a boot, %d warm-up dropped\n", p.Blocks, p.Repeat, p.Warmup)
+	for _, l := range p.Lanes {
+		p.writeLane(w, l)
+	}
+	if len(p.NA) > 0 {
+		fmt.Fprintf(w, "\nn/a (%d cells)\n", len(p.NA))
+		for _, n := range p.NA {
+			fmt.Fprintf(w, "  %s: %s\n", n.Cell, n.Reason)
+		}
+	}
+	if len(p.Warnings) > 0 {
+		fmt.Fprintf(w, "\nBefore you leave\n")
+		for _, s := range p.Warnings {
+			fmt.Fprintf(w, "  %s\n", s)
+		}
+	}
+	return w.Flush()
+}
+
+func (p *Plan) writeLane(w io.Writer, l Lane) {
+	fmt.Fprintf(w, "\nLane %s: %d boots, about %s", l.Target, len(l.Boots), Round(l.Estimate))
+	if b := p.Baseline[l.Target]; b != "" {
+		fmt.Fprintf(w, ", baseline %s", b)
+	}
+	fmt.Fprintln(w)
+	block := 0
+	for _, b := range l.Boots {
+		if b.Block != block {
+			block = b.Block
+			fmt.Fprintf(w, "  block %d\n", block)
+		}
+		fmt.Fprintf(w, "    boot %03d  %-20s about %s\n", b.Number, b.Kernel, Round(b.Estimate))
+		for i := 0; i < len(b.Trials); {
+			c, n, warm := b.Trials[i].Cell, 0, 0
+			for ; i < len(b.Trials) && b.Trials[i].Cell == c; i++ {
+				if b.Trials[i].Repeat > 0 {
+					n++
+				} else {
+					warm++
+				}
+			}
+			fmt.Fprintf(w, "              %s.%s  x%d", c.Workload, c.Scenario, n)
+			if warm > 0 {
+				fmt.Fprintf(w, " (+%d warm-up)", warm)
+			}
+			fmt.Fprintln(w)
+		}
+	}
+}
+
+// Round shortens a duration for people: whole seconds below ten minutes, whole
+// minutes above.
+func Round(d time.Duration) string {
+	if d < 10*time.Minute {
+		return d.Round(time.Second).String()
+	}
+	d = d.Round(time.Minute)
+	if h := int(d.Hours()); h > 0 {
+		return fmt.Sprintf("%dh%02dm", h, int(d.Minutes())%60)
+	}
+	return fmt.Sprintf("%dm", int(d.Minutes()))
+}

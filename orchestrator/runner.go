@@ -1,0 +1,150 @@
+// Package orchestrator executes a plan: one lane per target, side by side; in a
+// lane boot after boot, and in each boot trial after trial. What happens is
+// appended to the run's journal as it happens.
+package orchestrator
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"sync"
+
+	"go.uber.org/zap"
+	"golang.org/x/sync/errgroup"
+
+	"kernsweep/orchestrator/config"
+	"kernsweep/orchestrator/plan"
+	"kernsweep/orchestrator/results"
+	"kernsweep/targets"
+	"kernsweep/workloads/deploy"
+)
+
+// Runner executes one plan into one run directory.
+type Runner struct {
+	Lab  *config.Lab
+	Plan *plan.Plan
+	Run  *results.Run
+	// Journal is the run's only writer, Before what it held when it was opened:
+	// boots and attempts are numbered on from there.
+	Journal *results.Writer
+	Before  *results.Model
+	Dial    targets.DialFunc
+	// Local is the controller itself, as a peer.
+	Local targets.Conn
+	Log   *zap.Logger
+	// Observe sees every record once it is durable. It must not block.
+	Observe func(results.Record)
+
+	locks *locks
+	gate  chan struct{} // boots that load the controller's own CPUs
+
+	peerMu sync.Mutex
+	peer   *deploy.Agent // on the controller, deployed on first use
+
+	stop context.CancelCauseFunc
+}
+
+// Execute runs the plan to its end. Its error is the controller's own: the
+// context's, or a journal that cannot be written (then nothing more is started,
+// and the run can be taken up again). What happened to trials is in the journal.
+func (r *Runner) Execute(ctx context.Context) error {
+	r.locks, r.gate = newLocks(), make(chan struct{}, max(1, runtime.NumCPU()))
+	ctx, r.stop = context.WithCancelCause(ctx)
+	defer r.stop(nil)
+	if err := r.append(ctx, results.Record{Kind: results.KindRun, Note: results.NoteBegan}); err != nil {
+		return err
+	}
+	var g errgroup.Group
+	for i := range r.Plan.Lanes {
+		g.Go(func() error {
+			l, err := r.newLane(&r.Plan.Lanes[i])
+			if err != nil {
+				return err
+			}
+			l.run(ctx)
+			return nil
+		})
+	}
+	err := g.Wait()
+	r.removePeer(ctx)
+	if err == nil {
+		err = context.Cause(ctx)
+	}
+	note := results.NoteEnded
+	if err != nil {
+		note = results.NoteInterrupted + ": " + err.Error()
+	}
+	if e := r.append(context.WithoutCancel(ctx), results.Record{Kind: results.KindRun, Note: note}); err == nil {
+		err = e
+	}
+	return err
+}
+
+// append makes a record durable and shows it. A journal that cannot be written
+// stops the run: a result that is not on disk is none.
+func (r *Runner) append(ctx context.Context, rec results.Record) error {
+	rec, err := r.Journal.Append(context.WithoutCancel(ctx), rec)
+	if err != nil {
+		err = fmt.Errorf("journal of %s: %w; nothing more is started, free some space and rerun what is missing", r.Run.Dir(), err)
+		if r.stop != nil {
+			r.stop(err)
+		}
+		return err
+	}
+	if r.Observe != nil {
+		r.Observe(rec)
+	}
+	return nil
+}
+
+// controllerAgent deploys the agent on the controller once, for all lanes.
+func (r *Runner) controllerAgent(ctx context.Context) (*deploy.Agent, error) {
+	r.peerMu.Lock()
+	defer r.peerMu.Unlock()
+	if r.peer != nil {
+		return r.peer, nil
+	}
+	a, err := deploy.Install(ctx, r.Local, deploy.Options{Arch: runtime.GOARCH, Want: "auto", Log: r.Log,
+		Note: func(s string) { _ = r.append(ctx, results.Record{Kind: results.KindNote, Note: "controller: " + s}) }})
+	if err != nil {
+		return nil, fmt.Errorf("agent on the controller: %w", err)
+	}
+	r.peer = a
+	return a, nil
+}
+
+func (r *Runner) removePeer(ctx context.Context) {
+	if r.peer == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
+	defer cancel()
+	if err := r.peer.Remove(ctx); err != nil {
+		r.Log.Warn("the agent's files on the controller could not be removed", zap.Error(err))
+	}
+}
+
+// MissingImages lists the image files that a plan needs and the disk lacks, each
+// with the place in the configuration that names it.
+func MissingImages(lab *config.Lab, p *plan.Plan) []string {
+	var out []string
+	seen := map[string]bool{}
+	for _, l := range p.Lanes {
+		t := lab.Target(l.Target)
+		for _, b := range l.Boots {
+			k := lab.Kernel(b.Kernel)
+			resolved, ok := k.For(t)
+			if !ok {
+				continue
+			}
+			for _, f := range imageFiles(resolved.Image) {
+				if why := unreadable(f); why != "" && !seen[f] {
+					seen[f] = true
+					out = append(out, fmt.Sprintf("%s: kernel %s for %s: %s: %s", k.Pos, k.Name, t.Name, filepath.Clean(f), why))
+				}
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,246 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"kernsweep/orchestrator/config"
+	"kernsweep/orchestrator/results"
+	"kernsweep/targets"
+	"kernsweep/workloads"
+)
+
+// lostAttempts bounds how often a trial is repeated after its link was lost.
+const lostAttempts = 2
+
+// trials runs the slots of a boot in order and returns those still to be done
+// in another boot.
+func (s *session) trials(ctx context.Context, todo []results.Slot) []results.Slot {
+	for len(todo) > 0 {
+		if ctx.Err() != nil {
+			return todo
+		}
+		slot := todo[0]
+		slot.Boot = s.number
+		o, why := s.trial(ctx, slot)
+		switch o {
+		case results.Interrupted:
+			return todo
+		case results.BootFailed:
+			s.crashed(s.kernel, why)
+			return todo[1:]
+		case results.Lost:
+			s.failed(ctx, fmt.Errorf("%s: %s", slot.Cell, why))
+			if s.attempts[slot.Key()] >= lostAttempts {
+				todo = todo[1:]
+			}
+			if s.withdrawn != "" || !s.back(ctx) {
+				return todo
+			}
+		default:
+			s.infra = 0
+			todo = todo[1:]
+		}
+	}
+	return nil
+}
+
+// back says whether the same boot can be reached again.
+func (s *session) back(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	if _, err := s.redial(ctx); err != nil {
+		s.note(ctx)("the boot cannot be reached again, booting anew: " + err.Error())
+		return false
+	}
+	return s.deploy(ctx) == nil
+}
+
+// scenario finds a slot's workload in the configuration.
+func (s *session) scenario(c results.Cell) *config.Scenario {
+	w := s.r.Lab.Workload(c.Workload)
+	if w == nil {
+		return nil
+	}
+	i := slices.IndexFunc(w.Scenarios, func(x config.Scenario) bool { return x.Name == c.Scenario })
+	if i < 0 {
+		return nil
+	}
+	return &w.Scenarios[i]
+}
+
+// trial runs one slot and writes down what became of it.
+func (s *session) trial(ctx context.Context, slot results.Slot) (results.Outcome, string) {
+	s.attempts[slot.Key()]++
+	attempt := s.attempts[slot.Key()]
+	t := &trial{session: s, slot: slot, attempt: attempt, scenario: s.scenario(slot.Cell)}
+	rec := func(k results.Kind) results.Record {
+		return results.Record{Kind: k, Slot: &t.slot, Attempt: attempt}
+	}
+	if t.scenario == nil {
+		r := rec(results.KindJudged)
+		r.Outcome, r.Reason = results.Skipped, "no longer in the configuration"
+		s.lane.record(ctx, r)
+		return r.Outcome, r.Reason
+	}
+	release, err := s.r.locks.acquire(ctx, t.lockNames()...)
+	if err != nil {
+		return results.Interrupted, err.Error()
+	}
+	defer release()
+	if t.dir, err = s.r.Run.NewTrialDir(slot, attempt); err != nil {
+		return results.Lost, err.Error()
+	}
+	s.lane.record(ctx, rec(results.KindStarted))
+	runErr := t.run(ctx)
+	t.end(ctx, runErr)
+	judged := rec(results.KindJudged)
+	t.judge(ctx, runErr, &judged)
+	s.lane.record(ctx, judged)
+	t.writeJSON(ctx, judged)
+	return judged.Outcome, judged.Reason
+}
+
+// trial is one attempt of one slot.
+type trial struct {
+	*session
+	slot     results.Slot
+	attempt  int
+	scenario *config.Scenario
+	dir      string
+	before   targets.KernelLog // and the console's place, before the workload
+	mark     int
+	ended    bool // the ended record is written
+	notes    []string
+}
+
+// lockNames are what nobody else may use meanwhile.
+func (t *trial) lockNames() []string {
+	names := []string{targetLock(t.conf.Name)}
+	for _, u := range t.conf.Uses {
+		names = append(names, "uses:"+u)
+	}
+	if t.scenario.Run.Needs().Peer {
+		if p := t.peerTarget(); p != "" {
+			names = append(names, targetLock(p))
+		} else {
+			names = append(names, "peer:controller")
+		}
+	}
+	return names
+}
+
+// peerTarget is the name of the peer when it is a target, "" for the controller.
+func (t *trial) peerTarget() string {
+	if p := t.scenario.Common.Peer; p != "controller" {
+		return strings.TrimPrefix(p, "target.")
+	}
+	return ""
+}
+
+// deadline of the trial, from its start.
+func (t *trial) deadline() time.Duration {
+	if d := t.scenario.Common.Deadline; d > 0 {
+		return d
+	}
+	d := 3*t.scenario.Run.Estimate() + time.Minute
+	if targets.TraitsOf(t.target.Boot).Emulated {
+		d *= 2 // the guest's seconds are longer than ours
+	}
+	return d
+}
+
+// run prepares, sets the knobs, runs the workload and restores the knobs. Its
+// error is what ended the trial early.
+func (t *trial) run(ctx context.Context) error {
+	deadline := t.deadline()
+	env, done, err := t.env(ctx, deadline)
+	if err != nil {
+		return err
+	}
+	defer done()
+	if err := t.prepare(ctx, env); err != nil {
+		return err
+	}
+	if err := targets.Recheck(ctx, t.target.Held, t.record); err != nil {
+		return err
+	}
+	if t.before, err = targets.ReadKernelLog(ctx, t.target.Held); err != nil {
+		return err
+	}
+	t.mark = t.target.ConsoleMark()
+	restore, err := t.setKnobs(ctx)
+	defer restore()
+	if err != nil {
+		return err
+	}
+	env.Ended = func(how string) { t.writeEnded(ctx, how) }
+	// The agent ends the task at the deadline; the margin is for its last words.
+	run, cancel := context.WithTimeout(ctx, deadline+2*time.Minute)
+	defer cancel()
+	err = t.scenario.Run.Run(run, env)
+	if err != nil && ctx.Err() == nil && errors.Is(run.Err(), context.DeadlineExceeded) {
+		return &workloads.FailedError{Reason: fmt.Sprintf("not over %s after its deadline of %s: %v", 2*time.Minute, deadline, err)}
+	}
+	return err
+}
+
+// prepare does a workload's work of once per boot, the first time it is met.
+func (t *trial) prepare(ctx context.Context, env *workloads.Env) error {
+	p, ok := t.scenario.Run.(workloads.Preparer)
+	if !ok {
+		return nil
+	}
+	id := t.slot.Workload + "." + t.slot.Scenario
+	if err, seen := t.ready[id]; seen {
+		return err
+	}
+	err := p.Prepare(ctx, env)
+	if err == nil || !isLink(err) {
+		t.ready[id] = err
+	}
+	return err
+}
+
+// setKnobs sets what the scenario asks for. restore is never nil.
+func (t *trial) setKnobs(ctx context.Context) (restore func(), err error) {
+	var set []targets.Knob
+	restore = func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime/2)
+		defer cancel()
+		for _, k := range slices.Backward(set) {
+			if err := k.Restore(ctx, t.target.Held); err != nil {
+				t.note(ctx)(fmt.Sprintf("knob %s is not restored to %s: %v", k.Path, k.Old, err))
+			}
+		}
+	}
+	add := func(k targets.Knob, err error) error {
+		if err == nil {
+			set = append(set, k)
+			for _, one := range append([]targets.Knob{k}, k.Also...) {
+				t.notes = append(t.notes, fmt.Sprintf("%s = %s (was %s)", one.Path, one.Got, one.Old))
+			}
+		}
+		var un *targets.UnavailableError
+		if errors.As(err, &un) {
+			return &workloads.UnavailableError{Reason: un.Reason}
+		}
+		return err
+	}
+	if d := t.scenario.Common.Timeslice; d > 0 {
+		if err := add(targets.SetTimeslice(ctx, t.target.Held, t.record.Scheduler, d)); err != nil {
+			return restore, err
+		}
+	}
+	for _, path := range slices.Sorted(maps.Keys(t.scenario.Common.Knobs)) {
+		if err := add(targets.SetKnob(ctx, t.target.Held, path, t.scenario.Common.Knobs[path])); err != nil {
+			return restore, err
+		}
+	}
+	return restore, nil
+}

@@ -1,0 +1,160 @@
+package orchestrator
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"kernsweep/orchestrator/results"
+	"kernsweep/targets"
+	"kernsweep/workloads"
+	"kernsweep/workloads/vmstat"
+)
+
+// writeEnded makes durable how the trial ended, before anything is collected
+// (law 3). Only the first word counts.
+func (t *trial) writeEnded(ctx context.Context, how string) {
+	if t.ended {
+		return
+	}
+	t.ended = true
+	t.lane.record(ctx, results.Record{Kind: results.KindEnded, Slot: &t.slot, Attempt: t.attempt, Note: how})
+}
+
+// end writes the ended record where the workload did not.
+func (t *trial) end(ctx context.Context, err error) {
+	how := "over"
+	if err != nil {
+		how = err.Error()
+	}
+	t.writeEnded(ctx, how)
+}
+
+// judge reads the evidence and fills in the verdict. The first cause wins:
+// what ended the run, then what happened to the machine, then the raw files.
+func (t *trial) judge(ctx context.Context, runErr error, rec *results.Record) {
+	rec.Outcome, rec.Reason = t.classify(ctx, runErr)
+	if e := t.crash(); e != nil && rec.Outcome != results.Interrupted {
+		rec.Outcome, rec.Reason = results.BootFailed, e.Stage+" during the trial: "+e.Line
+	}
+	if rec.Outcome == results.OK || rec.Outcome == results.Failed {
+		if err := targets.Recheck(ctx, t.target.Held, t.record); err != nil {
+			rec.Outcome, rec.Reason = t.classify(ctx, err)
+		}
+	}
+	parsed, err := t.scenario.Run.Parse(os.DirFS(t.dir))
+	parsed.Notes = append(parsed.Notes, t.notes...)
+	if rec.Outcome == results.OK {
+		rec.Outcome, rec.Reason = t.classify(ctx, err)
+		if warn, err := t.complaints(ctx); err != nil {
+			rec.Collect = "kernel log: " + err.Error()
+		} else {
+			parsed.Warnings = append(parsed.Warnings, warn...)
+		}
+	} else if err != nil {
+		rec.Collect = err.Error()
+	}
+	rec.Parsed = &parsed
+	rec.Summary = t.activity(rec)
+}
+
+// crash is the first sign on the console, since the workload began, that the
+// kernel does not survive.
+func (t *trial) crash() *targets.ConsoleEvent {
+	for _, e := range t.target.ConsoleEvents(t.mark) {
+		if !targets.Survivable(e.Stage) {
+			return &e
+		}
+	}
+	return nil
+}
+
+// complaints are what the kernel said against the trial; they go on file whole
+// as dmesg-new.txt.
+func (t *trial) complaints(ctx context.Context) ([]string, error) {
+	now, err := targets.ReadKernelLog(ctx, t.target.Held)
+	if err != nil {
+		return nil, err
+	}
+	d := now.Since(t.before)
+	if len(d.New) > 0 {
+		err = os.WriteFile(filepath.Join(t.dir, "dmesg-new.txt"), []byte(strings.Join(d.New, "\n")+"\n"), 0o666)
+	}
+	var warn []string
+	if d.Complaint != "" {
+		warn = append(warn, fmt.Sprintf("the kernel complained %d times, first: %s", d.Complaints, d.Complaint))
+	}
+	if d.TaintBefore != d.TaintAfter {
+		warn = append(warn, fmt.Sprintf("the kernel's taint went from %s to %s", d.TaintBefore, d.TaintAfter))
+	}
+	return warn, err
+}
+
+// classify turns an error into an outcome and its reason.
+func (t *trial) classify(ctx context.Context, err error) (results.Outcome, string) {
+	var (
+		failed  *workloads.FailedError
+		invalid *workloads.InvalidError
+		un      *workloads.UnavailableError
+		reboot  *targets.RebootedError
+		crash   *targets.BootError
+	)
+	switch {
+	case err == nil:
+		return results.OK, ""
+	case ctx.Err() != nil:
+		return results.Interrupted, context.Cause(ctx).Error()
+	case errors.As(err, &failed):
+		return results.Failed, failed.Reason
+	case errors.As(err, &invalid):
+		return results.Invalid, invalid.Reason
+	case errors.As(err, &un):
+		return results.NotApplicable, un.Reason
+	case errors.As(err, &reboot):
+		return results.Invalid, reboot.Error()
+	case errors.As(err, &crash):
+		return results.BootFailed, crash.Stage + ": " + crash.Err.Error()
+	default:
+		return results.Lost, err.Error()
+	}
+}
+
+func isLink(err error) bool {
+	var l *targets.LinkError
+	return errors.As(err, &l)
+}
+
+// activity summarises vmstat.csv; nil when there is none to summarise.
+func (t *trial) activity(rec *results.Record) *results.Activity {
+	f, err := os.Open(filepath.Join(t.dir, "vmstat.csv"))
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	rows, err := vmstat.ReadCSV(f)
+	if err != nil {
+		rec.Collect = "vmstat.csv: " + err.Error()
+		return nil
+	}
+	s := vmstat.Summarise(rows)
+	if s.Samples == 0 {
+		return nil
+	}
+	return &results.Activity{Samples: s.Samples, Seconds: s.Seconds, Switches: s.Switches, Interrupts: s.Interrupts,
+		User: s.User, System: s.System, Idle: s.Idle, Wait: s.Wait, Steal: s.Steal, Missing: s.Missing}
+}
+
+// writeJSON leaves the verdict beside the raw files.
+func (t *trial) writeJSON(ctx context.Context, rec results.Record) {
+	raw, err := json.MarshalIndent(rec, "", "  ")
+	if err == nil {
+		err = os.WriteFile(filepath.Join(t.dir, "trial.json"), append(raw, '\n'), 0o666)
+	}
+	if err != nil {
+		t.note(ctx)("trial.json: " + err.Error())
+	}
+}
