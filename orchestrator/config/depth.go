@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"fmt"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -12,37 +13,44 @@ import (
 // expression, for each of them is a level of recursion too.
 const maxNesting = 200
 
+// maxTokens bounds a file in words and signs, each of which costs the parser a
+// few hundred bytes.
+const maxTokens = 200_000
+
 // lexWindow is how many bytes are lexed at a time while counting, so that a
 // bomb costs memory for one window only.
 const lexWindow = 32 << 10
 
-// tooDeep finds the first token nested deeper than maxNesting, before any
-// parser runs. ok is true when there is none.
-func tooDeep(src []byte, name string) (at Pos, what string, ok bool) {
-	start, size := hcl.InitialPos, lexWindow
+// tooDeep finds the first token nested deeper than maxNesting, or one too many,
+// before any parser runs. what is the complaint, "" when there is none.
+func tooDeep(src []byte, name string) (at Pos, what, detail string) {
+	start, size, before := hcl.InitialPos, lexWindow, 0
 	for {
 		end := min(start.Byte+size, len(src))
 		last := end == len(src)
 		// The diagnostics come again from the parser.
 		tokens, _ := hclsyntax.LexConfig(src[start.Byte:end], name, start)
 		c := counter{}
-		next := start
-		for _, t := range tokens {
+		next, taken := start, 0
+		for i, t := range tokens {
 			if c.take(t) > maxNesting {
-				return Pos{File: name, Line: t.Range.Start.Line, Col: t.Range.Start.Column}, c.what, false
+				return posOf(t.Range), fmt.Sprintf("nested deeper than %d", maxNesting), "count the " + c.what + " here"
+			}
+			if before+i >= maxTokens {
+				return posOf(t.Range), fmt.Sprintf("more than %d words and signs in one file", maxTokens), "split it: a directory of files is read too"
 			}
 			if len(c.open) == 0 && endsLine(t) {
-				next = t.Range.End
+				next, taken = t.Range.End, i+1
 			}
 		}
 		if last {
-			return Pos{}, "", true
+			return Pos{}, "", ""
 		}
 		if next.Byte == start.Byte {
 			size *= 2 // one construct fills the window: take a larger one
 			continue
 		}
-		start, size = next, lexWindow
+		start, size, before = next, lexWindow, before+taken
 	}
 }
 

@@ -116,6 +116,10 @@ func TestLarge(t *testing.T) {
 	if len(ds) != 1 || !strings.Contains(ds.String(), "larger than 4 MB") {
 		t.Errorf("got %v", ds)
 	}
+	_, ds = loadTexts(t, map[string]string{"many.hcl": "locals {\n  x = [" + strings.Repeat("1,", 1_000_000) + "]\n}\n"}, nil)
+	if len(ds) != 1 || !strings.Contains(ds.String(), "more than 200000 words and signs") {
+		t.Errorf("got %v", ds)
+	}
 	var flat strings.Builder
 	flat.WriteString("locals {\n")
 	for i := range 3000 {

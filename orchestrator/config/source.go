@@ -24,7 +24,7 @@ func Format(src []byte) []byte {
 	if len(src) > maxFile {
 		return src
 	}
-	if _, _, ok := tooDeep(src, ""); !ok {
+	if _, what, _ := tooDeep(src, ""); what != "" {
 		return src
 	}
 	if _, diags := hclsyntax.ParseConfig(src, "", hcl.InitialPos); diags.HasErrors() {
@@ -106,9 +106,9 @@ func (l *loader) read(name string) {
 		l.err(Pos{File: name}, "", "cannot read the file: %v", reason(err))
 		return
 	}
-	if at, what, ok := tooDeep(src, name); !ok {
+	if at, what, detail := tooDeep(src, name); what != "" {
 		l.broken = true
-		l.err(at, "count the "+what+" here", "nested deeper than %d", maxNesting)
+		l.err(at, detail, "%s", what)
 		return
 	}
 	if !whole {
