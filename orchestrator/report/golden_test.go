@@ -108,9 +108,9 @@ func TestRouterThroughput(t *testing.T) {
 // that say so, with the last console line.
 func TestLatencyWithAKernelThatDoesNotBoot(t *testing.T) {
 	l := newLab(t, "wakeup")
-	ms := []workloads.Metric{m("load", "s", workloads.LowerIsBetter), m("wakeup_max", "ms", workloads.LowerIsBetter),
-		m("wakeup_mean", "ms", workloads.LowerIsBetter), m("wakeup_sd", "ms", workloads.Informative), m("wakeup_p99", "ms", workloads.LowerIsBetter),
-		m("waker_max", "ms", workloads.Informative)}
+	ms := []workloads.Metric{m("runtime", "s", workloads.LowerIsBetter), m("max", "ms", workloads.LowerIsBetter),
+		m("mean", "ms", workloads.LowerIsBetter), m("sd", "ms", workloads.LowerIsBetter), m("p99", "ms", workloads.LowerIsBetter),
+		m("late.max", "ms", workloads.Informative), m("samples", "count", workloads.Informative), m("p99.9", "ms", workloads.LowerIsBetter)}
 	l.target(results.PlannedTarget{Name: "server64", Arch: "amd64", Boot: "qemu", Emulated: true, HostBound: true, Clock: "guest"})
 	l.kernel("cfs", "cfs")
 	l.kernel("bfs", "bfs")
@@ -119,7 +119,8 @@ func TestLatencyWithAKernelThatDoesNotBoot(t *testing.T) {
 	boot := l.booted("server64", "cfs", "2.6.31-rc9", "cfs", 1)
 	for sc, v := range map[string][]float64{"jX": {100, 951, 462, 267}, "x2": {200, 983, 484, 308}} {
 		p := parsed(ms, v...)
-		p.Values = append(p.Values, workloads.Value{Metric: ms[4], Missing: "57 samples, 1000 are needed"}, workloads.Value{Metric: ms[5], Value: 3})
+		p.Values = append(p.Values, workloads.Value{Metric: ms[4], Missing: "57 samples, 1000 are needed"}, workloads.Value{Metric: ms[5], Value: 3},
+			workloads.Value{Metric: ms[6], Value: 57}, workloads.Value{Metric: ms[7], Missing: "57 samples, 10000 are needed"})
 		p.Warnings = []string{"sd is that of a uniform distribution"}
 		l.trial(slot("server64", "cfs", "latency.make", sc, 1, boot, 1), results.OK, "", p, nil)
 	}
@@ -140,7 +141,7 @@ func TestLatencyWithAKernelThatDoesNotBoot(t *testing.T) {
 // kernbench's blocks, from five runs that have the posting's means and sds.
 func TestKernbenchBlocks(t *testing.T) {
 	l := newLab(t, "compile")
-	names := []string{"half_elapsed", "half_user", "half_system", "half_percent_cpu", "half_involuntary", "half_voluntary"}
+	names := []string{"elapsed", "user", "system", "percent", "ctx", "sleeps"}
 	units := []string{"s", "s", "s", "%", "count", "count"}
 	var ms []workloads.Metric
 	for i, n := range names {
@@ -150,7 +151,7 @@ func TestKernbenchBlocks(t *testing.T) {
 	l.target(results.PlannedTarget{Name: "quadcore", Arch: "amd64", Boot: "ssh-reboot"})
 	l.kernel("mainline", "cfs")
 	l.kernel("ck1", "bfs")
-	l.cells("quadcore", []string{"mainline", "ck1"}, "kernbench.defconfig", []string{"default"}, 5, 1, ms...)
+	l.cells("quadcore", []string{"mainline", "ck1"}, "kernbench.defconfig", []string{"half"}, 5, 1, ms...)
 	for k, v := range map[string][][2]float64{
 		"mainline": {{45.56, 0.100995}, {78.336, 0.0756968}, {10.96, 0.0935414}, {195.6, 0.547723}, {5462.2, 16.5136}, {12578, 13.0958}},
 		"ck1":      {{45.826, 0.0931665}, {79.95, 0.0620484}, {9.772, 0.0576194}, {195.2, 0.447214}, {217, 18.775}, {14467.6, 47.8153}},
@@ -163,7 +164,7 @@ func TestKernbenchBlocks(t *testing.T) {
 			}
 			p := parsed(ms, x...)
 			p.Notes = []string{"half load: -j 2"}
-			l.trial(slot("quadcore", k, "kernbench.defconfig", "default", i+1, boot, 1), results.OK, "", p, nil)
+			l.trial(slot("quadcore", k, "kernbench.defconfig", "half", i+1, boot, 1), results.OK, "", p, nil)
 		}
 	}
 	l.end("quadcore")

@@ -22,7 +22,7 @@ func kernbenchRows() []struct {
 		{"System Time", func(n string) bool { return strings.Contains(n, "sys") }},
 		{"Percent CPU", func(n string) bool { return strings.Contains(n, "percent") || strings.Contains(n, "cpu") }},
 		{"Context Switches", func(n string) bool {
-			return strings.Contains(n, "context") || strings.Contains(n, "involuntary") || strings.Contains(n, "switches") && !voluntary(n)
+			return n == "ctx" || strings.Contains(n, "context") || strings.Contains(n, "involuntary") || strings.Contains(n, "switches") && !voluntary(n)
 		}},
 		{"Sleeps", func(n string) bool { return strings.Contains(n, "sleeps") || voluntary(n) }},
 	}
@@ -48,12 +48,20 @@ func kernbenchBlocks(v *view) {
 	}
 }
 
-// levelOf is the load level a metric belongs to, by its name or its scenario.
-func levelOf(metric, scenario string) string {
-	for _, text := range []string{metric, scenario} {
+// levelOf is the load level a metric belongs to, by its name, its scenario, or
+// a note of the trials.
+func levelOf(metric string, c *Cell) string {
+	for _, text := range []string{metric, c.Scenario} {
 		for _, l := range []string{"single", "half", "optimal", "maximal"} {
 			if strings.Contains(strings.ToLower(text), l) {
 				return l
+			}
+		}
+	}
+	for _, t := range c.Trials {
+		for _, n := range t.Notes {
+			if m := jobsNote.FindStringSubmatch(n); m != nil {
+				return strings.ToLower(m[1])
 			}
 		}
 	}
@@ -64,7 +72,7 @@ func kernbenchBlock(v *view, c *Cell, level string) {
 	var lines []string
 	n := ""
 	for _, row := range kernbenchRows() {
-		f := c.figure(func(n string) bool { return levelOf(n, c.Scenario) == level && row.is(strings.ToLower(n)) })
+		f := c.figure(func(n string) bool { return levelOf(n, c) == level && row.is(strings.ToLower(n)) })
 		if f == nil {
 			continue
 		}
@@ -94,14 +102,14 @@ func kernbenchBlock(v *view, c *Cell, level string) {
 // six is awk's %.6g, which kernbench prints with.
 func six(x float64) string { return strconv.FormatFloat(x, 'g', 6, 64) }
 
-var jobsNote = regexp.MustCompile(`(?i)\b(single|half|optimal|maximal)\b.*?-j ?(\d+)`)
+var jobsNote = regexp.MustCompile(`(?i)\b(single|half|optimal|maximal)\b.*?-j ?(\d*)`)
 
 // levelTitle is kernbench's name of a level; the number of jobs is in a trial's notes.
 func levelTitle(c *Cell, level string) string {
 	jobs := ""
 	for _, t := range c.Trials {
 		for _, n := range t.Notes {
-			if m := jobsNote.FindStringSubmatch(n); m != nil && strings.EqualFold(m[1], level) {
+			if m := jobsNote.FindStringSubmatch(n); m != nil && strings.EqualFold(m[1], level) && m[2] != "" {
 				jobs = " " + m[2]
 			}
 		}

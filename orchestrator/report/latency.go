@@ -3,6 +3,8 @@ package report
 import (
 	"strings"
 	"unicode"
+
+	"kernsweep/workloads"
 )
 
 type latencyColumn struct {
@@ -20,6 +22,7 @@ func latencyColumns() []latencyColumn {
 		{"p50", []string{"p50", "median"}},
 		{"p95", []string{"p95"}},
 		{"p99", []string{"p99"}},
+		{"samples", []string{"samples"}},
 	}
 }
 
@@ -37,12 +40,12 @@ func hasWord(name string, want []string) bool {
 
 func isLatency(words []string) func(string) bool {
 	return func(name string) bool {
-		return hasWord(name, words) && !hasWord(name, []string{"waker", "late", "lateness", "intended"})
+		return hasWord(name, words) && !hasWord(name, []string{"waker", "late", "lateness", "intended", "9"}) // 9: of p99.9
 	}
 }
 
 func isRuntime(name string) bool {
-	return hasWord(name, []string{"runtime", "load", "elapsed", "build"})
+	return hasWord(name, []string{"runtime", "load", "elapsed", "build"}) && !hasWord(name, []string{"user", "system", "sys", "cpu", "share"})
 }
 
 // latencyTable has a row per scenario and kernel; runtime is relative to the
@@ -78,7 +81,10 @@ func (v *view) latencyColumns() (cols []latencyColumn, unit string) {
 		has := false
 		for _, c := range v.cells {
 			if f := c.figure(isLatency(col.words)); f != nil {
-				has, unit, v.shown[f.Name] = true, f.Unit, true
+				has, v.shown[f.Name] = true, true
+				if unit == "" {
+					unit = f.Unit
+				}
 			}
 		}
 		if has {
@@ -121,6 +127,9 @@ func (v *view) relative(c *Cell, notes *footnotes) (median, spread string) {
 	f := c.figure(isRuntime)
 	if none(f) {
 		return na(c, f, notes), ""
+	}
+	if f.Better == workloads.Informative {
+		return "n/a " + notes.mark("runtime: here it depends on chance (the probe's length is fixed), so it is not set against the baseline"), ""
 	}
 	base := v.cell(c.Baseline, c.Scenario)
 	if base == nil {

@@ -205,3 +205,35 @@ func TestFailuresAndRetriedBoots(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 }
+
+func TestNamesOfMetrics(t *testing.T) {
+	for name, want := range map[string]string{"LTMM.user": "LTMM/user", "LTMB_wall": "LTMB/wall", "makespan": "/", "user": "/", "total.wall": "total/wall"} {
+		if task, q := crunchPart(name); task+"/"+q != want {
+			t.Errorf("%s: %s/%s", name, task, q)
+		}
+	}
+	for name, want := range map[string]string{"p99": "p99", "p99.9": "", "late.p99": "", "intended.max": "", "max": "max",
+		"mean": "mean", "sd": "sd", "samples": "samples", "runtime": ""} {
+		got := ""
+		for _, c := range latencyColumns() {
+			if isLatency(c.words)(name) {
+				got += c.head
+			}
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	for name, want := range map[string]string{"elapsed": "Elapsed Time", "user": "User Time", "system": "System Time", "percent": "Percent CPU",
+		"ctx": "Context Switches", "sleeps": "Sleeps", "half_involuntary": "Context Switches", "half_voluntary": "Sleeps"} {
+		got := ""
+		for _, r := range kernbenchRows() {
+			if r.is(name) {
+				got += r.label
+			}
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}

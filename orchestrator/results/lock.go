@@ -116,6 +116,9 @@ func (l *runLock) displace(old Holder) error {
 	}
 	moved, err := holderAt(aside)
 	if err == nil && moved != old {
+		if back := os.Rename(aside, filepath.Join(l.dir, ownerFile)); back != nil {
+			return fmt.Errorf("run %s: give %s back to %s: %w", l.dir, ownerFile, moved, back)
+		}
 		return &LockedError{Dir: l.dir, Holder: moved, Hint: "it took the run over at the same moment"}
 	}
 	return os.Remove(aside)
