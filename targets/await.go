@@ -107,6 +107,8 @@ func (b *booting) awaitReady(ctx context.Context) error {
 		switch {
 		case st.Ready:
 			return nil
+		case st.Ended != nil && b.traits.Emulated:
+			return b.consoleOver()
 		case st.Ended != nil || st.Silent:
 			// SSH may answer all the same (a wrong pattern, a console server
 			// that closed), and then the probe has the last word.

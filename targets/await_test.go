@@ -37,6 +37,22 @@ func TestSilentHang(t *testing.T) {
 	}
 }
 
+// After the console's word silence is no sign: the login prompt is silent too.
+func TestReadyThenUnreachable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, c := newMachine(), newPipeConsole()
+		m.up = false
+		tg := &Target{Name: "x", Dial: m.dial, Console: c, Ready: "ready"}
+		tg.Boot = started(BootTraits{Cmdline: true, Emulated: true}, func(Kernel) { talk(c, boot1+"ready", func() { io.WriteString(c.w, "\r\n") }) })
+		var a attempt
+		a.run(t.Context(), tg, Kernel{Name: "k"})
+		if a.stage(t) != StageUnreachable || a.took != 5*time.Minute {
+			t.Errorf("after %s: %v", a.took, a.err)
+		}
+		tg.StopConsole()
+	})
+}
+
 func TestMuteConsole(t *testing.T) {
 	for _, emulated := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {

@@ -124,7 +124,7 @@ func (w *watch) feed(p []byte) {
 	defer w.mu.Unlock()
 	w.bytes += int64(len(p))
 	w.silent = false
-	if w.silence > 0 {
+	if w.silence > 0 && !w.isReady {
 		w.quiet.Reset(w.silence)
 	}
 	for _, c := range p {
@@ -148,8 +148,11 @@ func (w *watch) line(line string) {
 		w.last = append(w.last[:0], w.last[len(w.last)-keepLines:]...)
 	}
 	f := w.hist.read(line)
-	if f.again {
+	if f.again && w.isReady { // it was the old system's word
 		w.isReady = false
+		if w.silence > 0 {
+			w.quiet.Reset(w.silence)
+		}
 	}
 	if f.phase != "" && w.onPhase != nil && !w.settled {
 		w.onPhase(f.phase)
