@@ -246,3 +246,20 @@ func TestCSVProperty(t *testing.T) {
 		}
 	})
 }
+
+func TestDoubts(t *testing.T) {
+	calm := []wire.Snapshot{snap(0, "0 0 0 0 0 0 0 0", "ctxt 0\nprocs_running 1\n"), snap(10, "900 0 50 50 0 0 0 0", "ctxt 5000\nprocs_running 9\n")}
+	if got := Doubts(calm); got != nil {
+		t.Errorf("%q", got)
+	}
+	odd := []wire.Snapshot{snap(0, "0 0 0 0 0 0 0 0", "ctxt 0\nprocs_running 4\n"), snap(10, "900 0 50 0 0 0 0 50", "ctxt 48\nprocs_running 1\n")}
+	got := strings.Join(Doubts(odd), "\n")
+	for _, want := range []string{"3 other process(es)", "5.0 % of the CPU time", "only 4.8 context switches a second on 1.0 busy"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in %q", want, got)
+		}
+	}
+	if Doubts(calm[:1]) != nil {
+		t.Error("one snapshot tells nothing")
+	}
+}
