@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -42,8 +43,6 @@ type conn struct {
 	mu       sync.Mutex
 	cause    error  // why the link is gone
 	noSFTP   string // why there is no SFTP, "" while there may be
-	shellOK  bool   // the login shell has been seen to run /bin/sh
-	shellErr error
 	rtt      time.Duration // 0 until measured
 }
 
@@ -56,7 +55,7 @@ func newConn(log *zap.Logger, client *ssh.Client, l *link, hops []*ssh.Client, h
 	if limit <= 0 {
 		limit = defaultSessions
 	}
-	c.sessions = newLimiter(limit)
+	c.sessions = newLimiter(limit, strings.Contains(string(client.ServerVersion()), "dropbear"))
 	interval := s.Keepalive
 	if interval <= 0 {
 		interval = defaultKeepalive

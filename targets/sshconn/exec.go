@@ -7,6 +7,7 @@ import (
 	"io"
 	"time"
 
+	"go.uber.org/zap"
 	"golang.org/x/crypto/ssh"
 
 	"kernsweep/targets"
@@ -16,8 +17,10 @@ const (
 	// drainTime is how long output may go on after the exit status: a child left
 	// in the background can hold the streams open for ever.
 	drainTime = 2 * time.Second
-	// endTime bounds the wait for the streams of a command that was ended.
+	// endTime bounds the wait for what was closed to end.
 	endTime = time.Second
+	// killTimeout bounds the ending of a command.
+	killTimeout = 3 * time.Second
 )
 
 // Run runs c.Argv. Besides *targets.LinkError and the context's error it
@@ -32,17 +35,19 @@ func (c *conn) Run(ctx context.Context, cmd targets.Cmd) (targets.Exit, error) {
 		c.quiet.Add(1)
 		defer c.quiet.Add(-1)
 	}
-	exit, err := c.exec(ctx, line, cmd)
-	if err == nil && exit.Signal == "" && !exit.NoStatus {
-		if err := c.checkShell(ctx, exit); err != nil {
-			return targets.Exit{}, err
-		}
+	out := &preamble{out: newGate(cmd.Stdout)}
+	exit, err := c.exec(ctx, line, cmd, out)
+	if err == nil && exit.Signal == "" && !exit.NoStatus && out.pid.Load() == 0 {
+		err = c.shellError(ctx, out)
 	}
-	return exit, err
+	if err != nil {
+		return targets.Exit{}, err
+	}
+	return exit, nil
 }
 
-// exec runs one line of the login shell.
-func (c *conn) exec(ctx context.Context, line string, cmd targets.Cmd) (targets.Exit, error) {
+// exec runs one line of the login shell. Its standard output goes to out.
+func (c *conn) exec(ctx context.Context, line string, cmd targets.Cmd, out *preamble) (targets.Exit, error) {
 	s, err := c.start(ctx, "exec", ssh.Marshal(struct{ Line string }{line}))
 	if errors.Is(err, errNotStarted) {
 		err = &targets.LinkError{Phase: "exec", Err: fmt.Errorf("%s: the server does not run commands: %w", c.h, err)}
@@ -50,7 +55,7 @@ func (c *conn) exec(ctx context.Context, line string, cmd targets.Cmd) (targets.
 	if err != nil {
 		return targets.Exit{}, err
 	}
-	st := s.connect(cmd)
+	st := s.connect(cmd, out)
 	defer st.shut()
 	defer s.ch.Close()
 	return c.await(ctx, s, st)
@@ -64,10 +69,10 @@ func (c *conn) await(ctx context.Context, s *session, st *streams) (targets.Exit
 	for {
 		select {
 		case <-ctx.Done():
-			s.kill(st)
+			c.kill(s, st)
 			return targets.Exit{}, ctx.Err()
 		case err := <-st.failed:
-			s.kill(st)
+			c.kill(s, st)
 			return targets.Exit{}, err
 		case e := <-s.status:
 			exit = &e
@@ -113,45 +118,62 @@ func (c *conn) withoutStatus(ctx context.Context, st *streams) (targets.Exit, er
 	return targets.Exit{NoStatus: true}, nil
 }
 
-// kill ends the command and waits a little for its streams.
-func (s *session) kill(st *streams) {
+// kill ends the command and all of its process group, as far as the link
+// allows, and waits a little for its streams.
+func (c *conn) kill(s *session, st *streams) {
+	ctx, cancel := context.WithTimeout(context.Background(), killTimeout)
+	defer cancel()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		// On a dead link these block until the connection is closed.
 		_, _ = s.ch.SendRequest("signal", false, ssh.Marshal(struct{ Signal string }{"KILL"}))
 		s.ch.Close()
-		<-st.drained
+		// sshd ignores signals for root, and Dropbear signals one process only.
+		pid := st.out.pid.Load()
+		if pid == 0 {
+			return
+		}
+		kill := []string{"/bin/sh", "-c", `kill -9 -"$1" || kill -9 "$1"`, "sh", fmt.Sprint(pid)}
+		if line, err := commandLine(kill); err == nil {
+			_, err = c.exec(ctx, line, targets.Cmd{}, &preamble{out: newGate(nil)})
+			if err != nil {
+				c.log.Info("could not make sure that a command has ended", zap.Int64("pid", pid), zap.Error(err))
+			}
+		}
 	}()
 	select {
 	case <-done:
-	case <-time.After(endTime):
+	case <-ctx.Done():
+	}
+	select {
+	case <-st.drained:
+	case <-ctx.Done():
 	}
 }
 
 // streams are the three streams of a running command.
 type streams struct {
-	gates   []*gate
+	out     *preamble
+	errs    *gate
 	failed  chan error    // first error of a stream's owner
 	drained chan struct{} // both outputs have ended
 }
 
 // connect copies the streams, both outputs at once, so that neither can fill
 // the window they share.
-func (s *session) connect(cmd targets.Cmd) *streams {
-	st := &streams{failed: make(chan error, 3), drained: make(chan struct{})}
-	out, errs := newGate(cmd.Stdout), newGate(cmd.Stderr)
-	st.gates = []*gate{out, errs}
+func (s *session) connect(cmd targets.Cmd, out *preamble) *streams {
+	st := &streams{out: out, errs: newGate(cmd.Stderr), failed: make(chan error, 3), drained: make(chan struct{})}
 	ended := make(chan struct{}, 2)
-	pump := func(g *gate, r io.Reader) {
-		_, _ = io.Copy(g, r) // the gate keeps its own error; the channel only ever ends
+	pump := func(w io.Writer, g *gate, r io.Reader) {
+		_, _ = io.Copy(w, r) // the gate keeps its own error; the channel only ever ends
 		if g.err() != nil {
 			st.failed <- g.err()
 		}
 		ended <- struct{}{}
 	}
-	go pump(out, s.ch)
-	go pump(errs, s.ch.Stderr())
+	go pump(out, out.out, s.ch)
+	go pump(io.MultiWriter(&out.problems, st.errs), st.errs, s.ch.Stderr())
 	go func() {
 		<-ended
 		<-ended
@@ -182,9 +204,8 @@ func (st *streams) firstError() error {
 
 // shut keeps the outputs from being written to after Run has returned.
 func (st *streams) shut() {
-	for _, g := range st.gates {
-		g.shut()
-	}
+	st.out.out.shut()
+	st.errs.shut()
 }
 
 // source keeps the error of a reader apart from that of the copy.

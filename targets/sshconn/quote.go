@@ -14,6 +14,9 @@ import (
 // about bytes above 126. Words without any of those are quoted as they are.
 // Other words are sent in octal to the printf of a POSIX shell, so that the
 // line needs neither standard input nor base64.
+//
+// The line first prints pidMark and the process id, which Run takes out of the
+// output again (see preamble).
 func commandLine(argv []string) (string, error) {
 	if len(argv) == 0 || argv[0] == "" {
 		return "", errors.New("no command given")
@@ -26,13 +29,13 @@ func commandLine(argv []string) (string, error) {
 		plain = plain && strings.IndexFunc(a, troublesome) < 0
 	}
 	if plain {
-		return `exec /bin/sh -c 'exec "$@"' sh '` + strings.Join(argv, `' '`) + `'`, nil
+		return `exec /bin/sh -c 'echo ` + pidMark + `$$; exec "$@"' sh '` + strings.Join(argv, `' '`) + `'`, nil
 	}
 	words := make([]string, len(argv))
 	for i, a := range argv {
 		words[i] = posixQuote(a)
 	}
-	return `exec /bin/sh -c 'eval "exec $(printf %b "` + octal(strings.Join(words, " ")) + `")"'`, nil
+	return `exec /bin/sh -c 'echo ` + pidMark + `$$; eval "exec $(printf %b "` + octal(strings.Join(words, " ")) + `")"'`, nil
 }
 
 func troublesome(r rune) bool {

@@ -4,7 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
+	"io"
+	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -25,53 +26,10 @@ const (
 // errNotStarted means that the server opened a channel and refused its use.
 var errNotStarted = errors.New("request refused")
 
-// limiter hands out sessions. Its limit sinks to what the server turns out to allow.
-type limiter struct {
-	mu    sync.Mutex
-	limit int
-	used  int
-	wake  chan struct{} // closed whenever a place may have become free
-}
-
-func newLimiter(limit int) *limiter { return &limiter{limit: limit, wake: make(chan struct{})} }
-
-func (l *limiter) acquire(ctx context.Context) error {
-	for {
-		l.mu.Lock()
-		if l.used < l.limit {
-			l.used++
-			l.mu.Unlock()
-			return nil
-		}
-		wake := l.wake
-		l.mu.Unlock()
-		select {
-		case <-wake:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
-
-func (l *limiter) release() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.used--
-	close(l.wake)
-	l.wake = make(chan struct{})
-}
-
-// refused gives a place back that the server did not grant, and returns the new
-// limit and whether others of ours are open.
-func (l *limiter) refused() (limit int, others bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.used--
-	l.limit = max(1, min(l.limit, l.used))
-	close(l.wake)
-	l.wake = make(chan struct{})
-	return l.limit, l.used > 0
-}
+// errClosedEarly means that the channel was closed before the server answered
+// the request. With several sessions Dropbear 2022.83 does so now and then, for
+// a command that it never starts.
+var errClosedEarly = errors.New("the server closed the session before it acknowledged the command")
 
 // session is one open channel with its request under way.
 type session struct {
@@ -84,18 +42,25 @@ type session struct {
 // sessions lowers the limit and waits; it is never the command's failure.
 func (c *conn) start(ctx context.Context, request string, payload []byte) (*session, error) {
 	for refusals := 0; ; {
-		if err := c.sessions.acquire(ctx); err != nil {
+		p, err := c.sessions.acquire(ctx)
+		if err != nil {
 			return nil, err
 		}
-		s, err := c.startOnce(ctx, request, payload)
+		s, err := c.startOnce(ctx, p, request, payload)
 		if err == nil {
 			return s, nil
+		}
+		if errors.Is(err, errClosedEarly) {
+			if err = c.afterEarlyClose(ctx, refusals); err == nil {
+				refusals++
+				continue
+			}
 		}
 		var refused *ssh.OpenChannelError
 		if !errors.As(err, &refused) {
 			return nil, err
 		}
-		limit, others := c.sessions.refused()
+		limit, others := p.refused()
 		c.log.Info("server refuses a further session", zap.Int("limit", limit))
 		if others {
 			continue
@@ -114,10 +79,26 @@ func (c *conn) start(ctx context.Context, request string, payload []byte) (*sess
 	}
 }
 
-// startOnce makes one attempt. The caller holds a place in the limiter; the
-// session gives it back when its channel is closed, and so does every error
-// but a refusal.
-func (c *conn) startOnce(ctx context.Context, request string, payload []byte) (*session, error) {
+// afterEarlyClose returns nil if the request may be made again: the link lives
+// and the server is one that is known not to have started the command.
+func (c *conn) afterEarlyClose(ctx context.Context, attempts int) error {
+	if err := c.ping(ctx); err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		c.setCause(err)
+		c.link.Close()
+		return c.lostError("exec", err)
+	}
+	if attempts < maxRefusals && strings.Contains(string(c.client.ServerVersion()), "dropbear") {
+		return nil
+	}
+	return &targets.LinkError{Phase: "exec", Err: fmt.Errorf("%s: %w; whether it ran is unknown", c.h, errClosedEarly)}
+}
+
+// startOnce makes one attempt in the place p. The session gives p back when its
+// channel is closed, and so does every error but a refusal.
+func (c *conn) startOnce(ctx context.Context, p *place, request string, payload []byte) (*session, error) {
 	type result struct {
 		s   *session
 		err error
@@ -125,14 +106,14 @@ func (c *conn) startOnce(ctx context.Context, request string, payload []byte) (*
 	done := make(chan result) // unbuffered: a result is received or abandoned, never both
 	abandoned := make(chan struct{})
 	go func() {
-		s, err := c.openChannel(request, payload)
+		s, err := c.openChannel(p, request, payload)
 		select {
 		case done <- result{s, err}:
 		case <-abandoned:
 			if s != nil {
 				s.ch.Close()
-			} else if !errors.Is(err, errNotStarted) {
-				c.sessions.release()
+			} else if !errors.Is(err, errNotStarted) && !errors.Is(err, errClosedEarly) {
+				p.release()
 			}
 		}
 	}()
@@ -140,7 +121,7 @@ func (c *conn) startOnce(ctx context.Context, request string, payload []byte) (*
 	defer timer.Stop()
 	select {
 	case r := <-done:
-		return r.s, c.openError(r.err)
+		return r.s, c.openError(p, r.err)
 	case <-ctx.Done():
 		close(abandoned)
 		return nil, ctx.Err()
@@ -153,41 +134,45 @@ func (c *conn) startOnce(ctx context.Context, request string, payload []byte) (*
 }
 
 // openError sorts the errors of openChannel.
-func (c *conn) openError(err error) error {
+func (c *conn) openError(p *place, err error) error {
 	var refused *ssh.OpenChannelError
 	switch {
 	case err == nil:
 		c.link.settle()
 		return nil
-	case errors.As(err, &refused), errors.Is(err, errNotStarted):
+	case errors.As(err, &refused), errors.Is(err, errNotStarted), errors.Is(err, errClosedEarly):
 		return err
 	}
-	c.sessions.release()
+	p.release()
 	return c.lostError("exec", err)
 }
 
 // openChannel opens a session channel and makes the request on it. After
-// errNotStarted the channel, on closing, gives back the place in the limiter.
-func (c *conn) openChannel(request string, payload []byte) (*session, error) {
+// errNotStarted and errClosedEarly the channel, on closing, gives p back.
+func (c *conn) openChannel(p *place, request string, payload []byte) (*session, error) {
 	ch, requests, err := c.client.OpenChannel("session", nil)
 	if err != nil {
 		return nil, err
 	}
 	s := &session{ch: ch, status: make(chan targets.Exit, 1), closed: make(chan struct{})}
 	go func() {
-		s.listen(requests)
-		c.sessions.release()
+		s.listen(requests, p.exiting)
+		p.release()
 	}()
 	ok, err := ch.SendRequest(request, true, payload)
 	if err == nil && ok {
 		return s, nil
 	}
 	ch.Close()
+	if err == io.EOF {
+		return nil, errClosedEarly
+	}
 	return nil, fmt.Errorf("%w: %s (%v)", errNotStarted, request, err)
 }
 
-// listen takes the server's requests on the channel until it is closed.
-func (s *session) listen(requests <-chan *ssh.Request) {
+// listen takes the server's requests on the channel until it is closed; exiting
+// is called once one of them tells how the command ended.
+func (s *session) listen(requests <-chan *ssh.Request, exiting func()) {
 	defer close(s.closed)
 	told := false
 	for r := range requests {
@@ -215,6 +200,7 @@ func (s *session) listen(requests <-chan *ssh.Request) {
 		}
 		if known && !told {
 			told = true
+			exiting()
 			s.status <- e
 		}
 	}

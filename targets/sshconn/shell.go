@@ -3,60 +3,87 @@ package sshconn
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"kernsweep/targets"
 )
 
 const (
-	shellMark    = "kernsweep-shell-works"
-	shellTimeout = 15 * time.Second
+	pidMark       = "kernsweep-pid="
+	preambleLimit = 64 << 10
+	shellTimeout  = 15 * time.Second
 )
 
-// checkShell makes sure, at the first command that fails on a connection, that
-// the failure is the command's own: a restricted login shell, a forced command
-// or a locked account answers everything with some status.
-func (c *conn) checkShell(ctx context.Context, exit targets.Exit) error {
-	c.mu.Lock()
-	ok, known := c.shellOK, c.shellErr
-	c.mu.Unlock()
-	if known != nil {
-		return known
+var errChatty = errors.New("the login shell prints without end before it runs the command")
+
+// preamble takes the line with the process id out of a command's output, and
+// with it whatever start-up files of the login shell printed before. A command
+// that ends without this line was never run: a restricted login shell, a forced
+// command or a locked account answers everything with some status.
+type preamble struct {
+	out      *gate
+	pid      atomic.Int64 // 0 until the line came
+	before   []byte
+	problems head // of standard error
+}
+
+func (p *preamble) Write(b []byte) (int, error) {
+	if p.pid.Load() != 0 {
+		return p.out.Write(b)
 	}
-	if ok || exit.OK() {
-		return nil
+	p.before = append(p.before, b...)
+	if _, after, ok := bytes.Cut(p.before, []byte(pidMark)); ok {
+		digits, rest, whole := bytes.Cut(after, []byte("\n"))
+		pid, err := strconv.ParseInt(string(digits), 10, 64)
+		if whole && err == nil && pid > 0 {
+			p.before = nil
+			p.pid.Store(pid)
+			if len(rest) == 0 {
+				return len(b), nil
+			}
+			_, err := p.out.Write(rest)
+			return len(b), err
+		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, shellTimeout)
-	defer cancel()
-	var said bytes.Buffer
-	line, err := commandLine([]string{"echo", shellMark})
-	if err != nil {
-		return err
+	if len(p.before) > preambleLimit {
+		return 0, errChatty
 	}
-	if _, err = c.exec(ctx, line, targets.Cmd{Stdout: &said, Stderr: &said}); err != nil {
-		return err
+	return len(b), nil
+}
+
+// head keeps the first bytes written to it. It never fails.
+type head struct{ b []byte }
+
+func (h *head) Write(p []byte) (int, error) {
+	if room := headSize - len(h.b); room > 0 {
+		h.b = append(h.b, p[:min(room, len(p))]...)
 	}
-	if strings.Contains(said.String(), shellMark) {
-		c.mu.Lock()
-		c.shellOK = true
-		c.mu.Unlock()
-		return nil
-	}
-	err = &targets.LinkError{Phase: "exec", Err: fmt.Errorf(
-		"%s: the login shell of user %s (%s) does not run /bin/sh: it said %q; give the user an ordinary login shell (as root on the target: chsh -s /bin/sh %s) and no forced command, or log in as another user",
-		c.h, c.h.user, c.shellName(ctx), firstLine(said.String()), c.h.user)}
-	c.mu.Lock()
-	c.shellErr = err
-	c.mu.Unlock()
-	return err
+	return len(p), nil
+}
+
+// shellError says which login shell did not run a command. Both outputs of
+// the command have ended, so their beginnings can be read.
+func (c *conn) shellError(ctx context.Context, out *preamble) error {
+	said := firstLine(string(out.before) + string(out.problems.b))
+	return &targets.LinkError{Phase: "exec", Err: fmt.Errorf(
+		"%s: the login shell of user %s (%s) did not run the command through /bin/sh; it said %q; give the user an ordinary login shell "+
+			"(as root on the target: chsh -s /bin/sh %s) and no forced command, or log in as another user",
+		c.h, c.h.user, c.shellName(ctx), said, c.h.user)}
 }
 
 // shellName asks in words that every shell understands.
 func (c *conn) shellName(ctx context.Context) string {
+	ctx, cancel := context.WithTimeout(ctx, shellTimeout)
+	defer cancel()
 	var out bytes.Buffer
-	if _, err := c.exec(ctx, "echo $SHELL", targets.Cmd{Stdout: &out}); err != nil {
+	plain := &preamble{out: newGate(&out)}
+	plain.pid.Store(1) // no line is expected
+	if _, err := c.exec(ctx, "echo $SHELL", targets.Cmd{}, plain); err != nil {
 		return "name unknown: " + err.Error()
 	}
 	if name := lastLine(out.String()); strings.HasPrefix(name, "/") {

@@ -162,7 +162,7 @@ func explainFile(exit targets.Exit, said string) error {
 		{"Permission denied", syscall.EACCES, "the user may not do that"},
 		{"Operation not permitted", syscall.EPERM, "the user may not do that"},
 		{"No such file", syscall.ENOENT, "the file, or the folder it should be in, does not exist"},
-		{"nonexistent directory", syscall.ENOENT, "the folder it should be in does not exist"},
+		{"nonexistent", syscall.ENOENT, "the folder it should be in does not exist"},
 		{"Input/output error", syscall.EIO, "the storage of the target fails"},
 	} {
 		if strings.Contains(said, k.text) {

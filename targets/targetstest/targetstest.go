@@ -60,7 +60,7 @@ func SSHD(t testing.TB, lines ...string) *Daemon {
 		fmt.Sprintf("ListenAddress 127.0.0.1:%d", d.SSH.Port),
 		"AuthorizedKeysFile "+filepath.Join(d.Dir, "authorized_keys"),
 		"StrictModes no", "UsePAM no", "PasswordAuthentication no", "KbdInteractiveAuthentication no",
-		"PermitRootLogin yes", "PidFile none", "LogLevel VERBOSE", "MaxStartups 500", "PrintMotd no")
+		"PermitRootLogin yes", "PidFile none", "MaxStartups 500", "PrintMotd no")
 	if all := strings.Join(lines, "\n"); !strings.Contains(all, "#no-sftp") && !strings.Contains(all, "Subsystem sftp") {
 		config = append(config, "Subsystem sftp internal-sftp")
 	}
@@ -176,7 +176,7 @@ func (d *Daemon) start(t testing.TB, cmd *exec.Cmd, ready string) {
 			t.Errorf("%s: its log is still held open by a process it left", cmd.Path)
 		}
 		r.Close()
-		if t.Failed() {
+		if testing.Verbose() && t.Failed() {
 			t.Logf("log of %s:\n%s", cmd.Path, d.Log())
 		}
 	})
