@@ -390,6 +390,44 @@ sweep "ltm" {
   }
 }
 
+# ---- testbed 4: quad-core Q9650, kernbench, 2.6.35 against 2.6.35-ck1
+
+target "quadcore" {
+  class      = class.pxe
+  host       = "192.168.1.40"
+  known_good = kernel.mainline_2635
+  settle     = "30s"
+  console "tcp" { address = "labpi:2004" }
+  power "command" { # a USB power strip
+    on  = ["sispmctl", "-q", "-o", "2"]
+    off = ["sispmctl", "-q", "-f", "2"]
+  }
+}
+
+kernel "mainline_2635" {
+  scheduler = "cfs"
+  release   = "2.6.35"
+  image "quadcore" { kernel = "${local.images}/bzImage-2.6.35" }
+}
+
+kernel "ck1_2635" {
+  scheduler = "bfs" # found by its banner and its rr_interval
+  release   = "2.6.35-ck1"
+  image "quadcore" { kernel = "${local.images}/bzImage-2.6.35-ck1" }
+}
+
+# The same tree, configuration and compiler for all kernels; each build starts
+# from a clean tree in memory. A level is a scenario, so levels are never mixed.
+workload "kernbench" "linux" {
+  source   = "/usr/src/linux-2.6.35" # on the target
+  config   = ["make", "O={build}", "defconfig"]
+  duration = "2m" # expected, of one build
+  scenario "single" { level = "single" }
+  scenario "half" { level = "half" }
+  scenario "optimal" { level = "optimal" }
+  scenario "maximal" { level = "maximal" }
+}
+
 # ---- testbed 5: 64-thread server, wakeup latency while compiling, CFS and BFS
 
 # A server without a serial cable: its management controller gives power and
@@ -462,6 +500,12 @@ sweep "overnight" {
   matrix {
     targets   = [target.ar2317]
     workloads = [workload.iperf.from_device, workload.iperf.to_device]
+  }
+  matrix {
+    targets   = [target.quadcore]
+    workloads = [workload.kernbench.linux]
+    kernels   = [kernel.mainline_2635, kernel.ck1_2635]
+    baseline  = kernel.mainline_2635
   }
   matrix {
     targets   = [target.server1]
