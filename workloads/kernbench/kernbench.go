@@ -73,6 +73,7 @@ func Read(r io.Reader) ([]Log, error) {
 	var logs []Log
 	var recent [2]string // the lines before a session's first level: date and release
 	var level *Level
+	told := false // by the script itself, on the terminal
 	in := bufio.NewScanner(r)
 	for n := 1; in.Scan(); n++ {
 		line := strings.TrimSpace(in.Text())
@@ -84,7 +85,7 @@ func Read(r io.Reader) ([]Log, error) {
 			if len(logs) == 0 || recent[1] != "" {
 				logs = append(logs, Log{Date: recent[0], Release: recent[1]})
 			}
-			recent = [2]string{}
+			recent, told = [2]string{}, false
 			last := &logs[len(logs)-1]
 			last.Levels = append(last.Levels, newLevel(name))
 			level = &last.Levels[len(last.Levels)-1]
@@ -99,7 +100,9 @@ func Read(r io.Reader) ([]Log, error) {
 				continue
 			}
 		}
-		if !strings.Contains(line, " run number ") { // progress on the terminal
+		if release, ok := strings.CutPrefix(line, "Kernel "); ok {
+			recent, told = [2]string{"", release}, true
+		} else if !told && !strings.Contains(line, " run number ") { // progress on the terminal
 			recent = [2]string{recent[1], line}
 		}
 	}
@@ -189,6 +192,9 @@ func (l *Level) judge() {
 	e := l.Figures[Elapsed].Mean
 	if e <= 0 {
 		l.Failed = true
+		for m := range metrics {
+			l.Figures[m] = Figure{Missing: "the build failed"}
+		}
 		return
 	}
 	l.Pooled = math.Abs(l.Figures[Percent].Mean-100*(l.Figures[User].Mean+l.Figures[System].Mean)/e) > 2

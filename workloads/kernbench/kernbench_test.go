@@ -76,10 +76,14 @@ func TestRead(t *testing.T) {
 		}
 	})
 	t.Run("failed build", func(t *testing.T) {
-		for _, level := range readFile(t, "failed.txt")[0].Levels {
-			if !level.Failed {
+		log := readFile(t, "failed.txt")[0]
+		for _, level := range log.Levels {
+			if !level.Failed || level.Figures[Sleeps].Missing == "" {
 				t.Errorf("%s passes for a build", level.Name)
 			}
+		}
+		if log.Release != "6.1.0-toy" || log.Date != "" || len(log.Levels) != 2 {
+			t.Errorf("%+v", log)
 		}
 	})
 	t.Run("strange numbers", func(t *testing.T) {
