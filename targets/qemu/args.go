@@ -20,6 +20,7 @@ type emulation struct {
 	nic     string
 	memory  int    // MiB
 	cmdline string // what the machine's hardware asks of every kernel
+	longest int    // bytes of a command line that the kernel does not cut
 	kvm     bool   // the controller's own CPU could run it
 }
 
@@ -28,15 +29,21 @@ type emulation struct {
 // memory is short.
 const everyKernel = "console=ttyS0 panic=-1 nokaslr"
 
+// -cx16: QEMU's emulation (7.2) can leave garbage in a guest's flags when an
+// interrupt meets cmpxchg16b, which Linux's slab allocator uses where it is
+// offered: Linux 6.12 died of it within a minute. Without it, Linux uses other
+// instructions.
+
 // emulated gives what GOARCH arch needs, with the block's settings over it.
 func (m *Machine) emulated(arch string) (emulation, error) {
 	var e emulation
 	switch arch {
 	case "amd64":
-		e = emulation{program: "qemu-system-x86_64", pkg: "qemu-system-x86", machine: "q35", cpu: "max",
-			nic: "virtio-net-pci", memory: 256, kvm: runtime.GOARCH == "amd64"}
+		e = emulation{program: "qemu-system-x86_64", pkg: "qemu-system-x86", machine: "q35", cpu: "max,-cx16",
+			nic: "virtio-net-pci", memory: 256, longest: 2047, kvm: runtime.GOARCH == "amd64"}
 	case "mipsle", "mips":
-		e = emulation{program: "qemu-system-mipsel", pkg: "qemu-system-mips", machine: "malta", cpu: "4KEc", nic: "pcnet", memory: 128}
+		e = emulation{program: "qemu-system-mipsel", pkg: "qemu-system-mips", machine: "malta", cpu: "4KEc",
+			nic: "pcnet", memory: 128, longest: 255 - len("rd_start=0xffffffff87000000 rd_size=10000000 ")}
 		if arch == "mips" {
 			e.program = "qemu-system-mips"
 		}
@@ -74,6 +81,10 @@ func (m *Machine) argv(e emulation, accel string, k targets.Kernel, initrd bool)
 	} else if err := f.Close(); err != nil {
 		return nil, err
 	}
+	cmdline := strings.TrimSpace(e.cmdline + " " + k.Args())
+	if len(cmdline) > e.longest {
+		return nil, fmt.Errorf("the command line has %d bytes, and this machine's kernels cut it after %d: %s", len(cmdline), e.longest, cmdline)
+	}
 	if accel == "tcg" {
 		accel = "tcg,tb-size=64" // MiB; the default of 1 GiB lets a guest take that much
 	}
@@ -87,7 +98,7 @@ func (m *Machine) argv(e emulation, accel string, k targets.Kernel, initrd bool)
 		"-chardev", fmt.Sprintf("socket,id=serial,fd=%d", fdSerial), "-serial", "chardev:serial",
 		"-chardev", fmt.Sprintf("socket,id=qmp,fd=%d", fdQMP), "-mon", "chardev=qmp,mode=control",
 		"-netdev", "user,id=net0", "-device", device,
-		"-kernel", k.Image.Kernel, "-append", strings.TrimSpace(e.cmdline + " " + k.Args())}
+		"-kernel", k.Image.Kernel, "-append", cmdline}
 	if initrd {
 		argv = append(argv, "-initrd", fmt.Sprintf("/proc/self/fd/%d", fdInitrd))
 	}

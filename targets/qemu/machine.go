@@ -35,7 +35,7 @@ const sshPort = 22
 type Machine struct {
 	Memory  int      `hcl:"memory,optional" doc:"MiB of RAM (default 256, MIPS 128)"`
 	CPUs    int      `hcl:"cpus,optional" doc:"number of CPUs (default 1)"`
-	CPU     string   `hcl:"cpu,optional" doc:"QEMU CPU model (default max, MIPS 4KEc)"`
+	CPU     string   `hcl:"cpu,optional" doc:"QEMU CPU model (default max,-cx16, MIPS 4KEc)"`
 	Type    string   `hcl:"machine,optional" doc:"QEMU machine type (default q35, MIPS malta)"`
 	Icount  string   `hcl:"icount,optional" doc:"-icount setting (\"shift=1\"): the guest's time follows its instructions, so figures do not depend on the controller's load; implies accel \"tcg\""`
 	Accel   string   `hcl:"accel,optional" doc:"\"auto\" (default: KVM when a trial of it works, else TCG), \"tcg\" or \"kvm\""`

@@ -52,7 +52,7 @@ func TestArgv(t *testing.T) {
 		arch      string
 		want, not []string
 	}{
-		{&Machine{Icount: "shift=1"}, "amd64", []string{"qemu-system-x86_64 ", "-machine q35", "-cpu max", "-m 256", "-smp 1", "-icount shift=1 -rtc clock=vm",
+		{&Machine{Icount: "shift=1"}, "amd64", []string{"qemu-system-x86_64 ", "-machine q35", "-cpu max,-cx16", "-m 256", "-smp 1", "-icount shift=1 -rtc clock=vm",
 			"virtio-net-pci,netdev=net0,romfile=", "-append console=ttyS0 panic=-1 nokaslr a b c"}, []string{"-initrd"}},
 		{&Machine{CPUs: 64, Memory: 1024, Args: []string{"-extra", "1"}}, "amd64", []string{"-smp 64", "-m 1024", "-extra 1"}, []string{"-icount"}},
 		{&Machine{NIC: "e1000", CPU: "24Kf"}, "mipsle", []string{"qemu-system-mipsel ", "-machine malta", "-cpu 24Kf", "-device e1000,netdev=net0", "-m 128"}, []string{"romfile"}},
@@ -76,6 +76,21 @@ func TestArgv(t *testing.T) {
 			if strings.Contains(line, w) {
 				t.Errorf("%s: %q in %s", c.arch, w, line)
 			}
+		}
+	}
+}
+
+// TestLongCommandLine: a MIPS kernel would cut it and lose the boot's proof.
+func TestLongCommandLine(t *testing.T) {
+	k := targets.Kernel{Cmdline: strings.Repeat("x", 200), Image: targets.Image{Kernel: os.Args[0]}}
+	for arch, want := range map[string]string{"amd64": "", "mips": "cut it after 210"} {
+		e, err := new(Machine).emulated(arch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = new(Machine).argv(e, "tcg", k, false)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v, want %q", arch, err, want)
 		}
 	}
 }
