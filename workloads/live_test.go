@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -20,10 +21,28 @@ import (
 	"kernsweep/workloads/deploy"
 )
 
+// privateConn keeps this test's agents away from those of other processes on
+// this machine: what would lie in /dev/shm lies in a folder of the test.
+type privateConn struct {
+	targets.Conn
+	dir string
+}
+
+func (c privateConn) Run(ctx context.Context, cmd targets.Cmd) (targets.Exit, error) {
+	if r, ok := cmd.Stdin.(*strings.Reader); ok { // the script that looks for places
+		script, err := io.ReadAll(r)
+		if err != nil {
+			return targets.Exit{}, err
+		}
+		cmd.Stdin = strings.NewReader(strings.ReplaceAll(string(script), "/dev/shm", c.dir))
+	}
+	return c.Conn.Run(ctx, cmd)
+}
+
 // both is an Env whose target and peer are this machine, under real agents.
 func both(t *testing.T, want string) *workloads.Env {
 	t.Helper()
-	conn := localconn.New()
+	conn := privateConn{localconn.New(), t.TempDir()}
 	side := func(want string) workloads.Side {
 		a, err := deploy.Install(t.Context(), conn, deploy.Options{Arch: runtime.GOARCH, Want: want, Note: func(s string) { t.Log(s) }})
 		if err != nil {
