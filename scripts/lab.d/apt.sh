@@ -14,11 +14,12 @@ find_archive() {
 		[ -n "$mirror" ] || die "this machine's apt has no Debian archive among its sources; name one: KERNSWEEP_DEBIAN_MIRROR=URL scripts/lab"
 		keyring=$(signed_by "$entry")
 	fi
+	# The source's own keys may be those of one suite; Debian's know the others.
 	local standard=/usr/share/keyrings/debian-archive-keyring.gpg
-	if [ ! -r "$keyring" ] && [ -r $standard ]; then
-		keyring=$standard
-	fi
 	[ -r "$keyring" ] || keyring=
+	if [ -r $standard ] && [ "$keyring" != $standard ]; then
+		keyring=${keyring:+$keyring,}$standard
+	fi
 }
 
 # archive_line prints "ADDRESS|FILE:LINE" of the first source of Debian's main archive.
@@ -106,10 +107,10 @@ kernel_package() {
 	echo "$name"
 }
 
-# fetch SUITE ARCH PACKAGE... leaves exactly these packages in $lab/deb/SUITE-ARCH.
+# fetch SUITE ARCH DIR PACKAGE... leaves exactly these packages in $lab/deb/DIR.
 fetch() {
-	local r=$lab/apt/$1-$2 d=$lab/deb/$1-$2
-	shift 2
+	local r=$lab/apt/$1-$2 d=$lab/deb/$3
+	shift 3
 	if [ "$(cat "$d/complete" 2>/dev/null || true)" = "$*" ]; then
 		return 0
 	fi
