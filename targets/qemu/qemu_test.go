@@ -29,7 +29,10 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-const x86Args = "loglevel=6 mitigations=off cryptomgr.notests no_timer_check tsc=reliable"
+const (
+	quiet   = "loglevel=6 cryptomgr.notests"
+	x86Args = "mitigations=off no_timer_check tsc=reliable"
+)
 
 // gate lets two guests run at once.
 var gate = make(chan struct{}, 2)
@@ -52,18 +55,19 @@ func guest(t *testing.T, arch, version, args string) (*Machine, *targets.Target,
 	t.Helper()
 	dir := lab(t)
 	name := map[string]string{"amd64": "amd64", "mipsle": "mipsel"}[arch]
-	m := &Machine{Icount: map[string]string{"amd64": "shift=1", "mipsle": "shift=2"}[arch],
+	m := &Machine{Icount: map[string]string{"amd64": "shift=1", "mipsle": "shift=3"}[arch],
 		Ports: []int{5001, 5201}, HostKey: dir + "/keys/host_ed25519.pub"}
 	t.Cleanup(func() {
 		if err := m.Close(); err != nil {
 			t.Error(err)
 		}
 	})
+	args = quiet + " " + args
 	if arch == "amd64" {
-		args = strings.TrimSpace(x86Args + " " + args)
+		args += " " + x86Args
 	}
 	img := dir + "/img/"
-	return m, &targets.Target{Name: "guest", Arch: arch}, targets.Kernel{Name: "k" + version, Cmdline: args, Nonce: "kernsweep.boot=cafe",
+	return m, &targets.Target{Name: "guest", Arch: arch}, targets.Kernel{Name: "k" + version, Cmdline: strings.TrimSpace(args), Nonce: "kernsweep.boot=cafe",
 		Image: targets.Image{Kernel: img + "vmlinuz-" + name + "-" + version,
 			Initrd: img + "base-" + name + ".cpio," + img + "mods-" + name + "-" + version + ".cpio"}}
 }
