@@ -49,7 +49,7 @@ func (m *machine) renew(cmdline string) {
 	var b [16]byte
 	_, _ = rand.Read(b[:])
 	id := fmt.Sprintf("%x-%x-4%03x-a%03x-%x\n", b[0:4], b[4:6], b[6:8][0], b[8:10][0], b[10:16])
-	for name, body := range map[string]string{"boot_id": id, "cmdline": cmdline + "\n"} {
+	for name, body := range map[string]string{"boot_id": id, "cmdline": cmdline + "\n", "uptime": "1.00 1.00\n"} {
 		if err := os.WriteFile(filepath.Join(m.dir, name), []byte(body), 0o644); err != nil {
 			m.t.Error(err)
 		}
@@ -107,7 +107,7 @@ func (c *nsConn) Run(ctx context.Context, cmd targets.Cmd) (targets.Exit, error)
 		case <-stop:
 		}
 	}()
-	const script = `mount --bind "$0/boot_id" /proc/sys/kernel/random/boot_id && mount --bind "$0/cmdline" /proc/cmdline && exec "$@"`
+	const script = `mount --bind "$0/boot_id" /proc/sys/kernel/random/boot_id && mount --bind "$0/cmdline" /proc/cmdline && mount --bind "$0/uptime" /proc/uptime && exec "$@"`
 	cmd.Argv = append([]string{"unshare", "-m", "sh", "-c", script, c.dir}, cmd.Argv...)
 	exit, err := c.Conn.Run(ctx, cmd)
 	select {
@@ -152,7 +152,7 @@ type fakeLab struct {
 
 func newFakeLab(t *testing.T, scenarios map[string]workloads.Workload) *fakeLab {
 	f := &fakeLab{m: newMachine(t)}
-	tgt := &config.Target{Target: targets.Target{Name: "box", Arch: runtime.GOARCH, Boot: f.m}, BootKind: "fake", Agent: "auto", Scale: 1, Quarantine: 2}
+	tgt := &config.Target{Target: targets.Target{Name: "box", Arch: runtime.GOARCH, Boot: f.m, Timeout: targets.Timeouts{Boot: 10 * time.Second}}, BootKind: "fake", Agent: "auto", Scale: 1, Quarantine: 2}
 	w := &config.Workload{Kind: "echo", Name: "w"}
 	for name, run := range scenarios {
 		w.Scenarios = append(w.Scenarios, config.Scenario{Name: name, Run: run, Common: workloads.Common{Peer: "controller"}})
