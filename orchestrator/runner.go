@@ -6,8 +6,10 @@ package orchestrator
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"sync"
 
 	"go.uber.org/zap"
@@ -106,6 +108,7 @@ func (r *Runner) controllerAgent(ctx context.Context) (*deploy.Agent, error) {
 		return r.peer, nil
 	}
 	a, err := deploy.Install(ctx, r.Local, deploy.Options{Arch: runtime.GOARCH, Want: "auto", Log: r.Log,
+		Instance: strconv.Itoa(os.Getpid()),
 		Note: func(s string) { _ = r.append(ctx, results.Record{Kind: results.KindNote, Note: "controller: " + s}) }})
 	if err != nil {
 		return nil, fmt.Errorf("agent on the controller: %w", err)

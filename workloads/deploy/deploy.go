@@ -24,6 +24,9 @@ type Options struct {
 	Release string // uname -r; "" = ask the machine
 	Note    func(string)
 	Log     *zap.Logger
+	// Instance makes the agent's files this caller's own on a machine that others
+	// use too, such as the controller: their Remove leaves them alone.
+	Instance string
 	// Redial reaches the same boot again after a lost link; the caller owns the
 	// Conn. nil: a lost link is final.
 	Redial func(context.Context) (targets.Conn, error)
@@ -31,17 +34,24 @@ type Options struct {
 
 // Agent is an agent on one machine. It is safe for concurrent use.
 type Agent struct {
-	o       Options
-	kind    string
-	hash    string
-	reason  string
-	command []string // what is executed there, before its own arguments
-	spools  place
-	limit   int64 // bytes of a spool
+	o      Options
+	kind   string
+	hash   string
+	reason string
 
-	mu     sync.Mutex
-	conn   targets.Conn
-	pushed []string
+	installing sync.Mutex
+	mu         sync.Mutex
+	conn       targets.Conn
+	at         where
+	pushed     []string
+}
+
+// where an agent and its spools lie on the machine.
+type where struct {
+	command []string // what is executed there, before its own arguments
+	file    string   // the last word of it
+	spools  string   // directory
+	limit   int64    // bytes of a spool
 }
 
 var _ workloads.Agent = (*Agent)(nil)
@@ -116,7 +126,10 @@ func (a *Agent) installGo(ctx context.Context) error {
 		return no("%v", err)
 	}
 	name := "kernsweep-agent-" + arch + "-" + bin.Hash[:12]
-	m, err := survey(ctx, a.conn, name)
+	if a.o.Instance != "" {
+		name += "-" + a.o.Instance
+	}
+	m, err := survey(ctx, a.link(), name)
 	if err != nil {
 		return err
 	}
@@ -126,7 +139,7 @@ func (a *Agent) installGo(ctx context.Context) error {
 	a.kind, a.hash = "go", bin.Hash
 	for _, p := range m.places {
 		if file := p.dir + "/" + name; p.exec && owned(p.have, name, m.uid, bin.Size) && a.selfTest(ctx, file) == nil {
-			a.use(file, p, m)
+			a.use(p, m, file)
 			return nil
 		}
 	}
@@ -142,23 +155,45 @@ func (a *Agent) installGo(ctx context.Context) error {
 		_ = a.Remove(ctx) // the error of the test is the one to tell
 		return err
 	}
-	a.use(file, p, m)
+	a.use(p, m, file)
 	return nil
 }
 
-// use settles on the agent at file and on a place for its spools: memory-backed
-// when there is one, so that writing them costs the workload no disk.
-func (a *Agent) use(file string, p place, m *machine) {
-	a.command = []string{file}
+// use settles on the agent that command starts, in place p, and on a place for
+// its spools: memory-backed when there is one, so that writing them costs the
+// workload no disk.
+func (a *Agent) use(p place, m *machine, command ...string) {
+	file := command[len(command)-1]
 	a.remember(file)
-	a.spools = p
+	spools := p
 	for _, q := range m.places {
 		if q.inMemory {
-			a.spools = q
+			spools = q
 			break
 		}
 	}
-	a.limit = spoolLimit(a.spools, m.freeMemKB())
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.at = where{command: command, file: file, spools: spools.dir, limit: spoolLimit(spools, m.freeMemKB())}
+}
+
+// place is where the agent is now.
+func (a *Agent) place() where {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.at
+}
+
+// restore pushes an agent again that somebody removed: a cleaner of temporary
+// files, or another kernsweep that used the same file.
+func (a *Agent) restore(ctx context.Context) error {
+	a.installing.Lock()
+	defer a.installing.Unlock()
+	a.o.Note("the agent is gone from the machine; pushing it again")
+	if a.kind == "shell" {
+		return a.installShell(ctx)
+	}
+	return a.installGo(ctx)
 }
 
 // spoolLimit is at most a quarter of what is free, between 256 kB and 16 MB.
@@ -180,11 +215,11 @@ func (a *Agent) arch(ctx context.Context) (string, error) {
 	}
 	var head, machine, errs strings.Builder
 	script := `for f in /bin/busybox /bin/sh /proc/self/exe; do dd if="$f" bs=64 count=1 2>/dev/null && exit 0; done; exit 1`
-	exit, err := a.conn.Run(ctx, targets.Cmd{Argv: []string{"/bin/sh", "-c", script}, Stdout: &head, Stderr: &errs})
+	exit, err := a.link().Run(ctx, targets.Cmd{Argv: []string{"/bin/sh", "-c", script}, Stdout: &head, Stderr: &errs})
 	if err != nil {
 		return "", err
 	}
-	if _, err := a.conn.Run(ctx, targets.Cmd{Argv: []string{"uname", "-m"}, Stdout: &machine}); err != nil {
+	if _, err := a.link().Run(ctx, targets.Cmd{Argv: []string{"uname", "-m"}, Stdout: &machine}); err != nil {
 		return "", err
 	}
 	if !exit.OK() {
