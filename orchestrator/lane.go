@@ -88,13 +88,23 @@ func (l *lane) run(ctx context.Context) {
 func (l *lane) skipReason(b plan.Boot, index int) string {
 	switch {
 	case l.withdrawn != "":
-		return "target quarantined: " + l.withdrawn
+		return "target quarantined: " + firstWords(l.withdrawn)
 	case index > 0 && targets.TraitsOf(l.target.Boot).OnlyOnce:
 		return fmt.Sprintf("boot method %q gives one boot per run", l.conf.BootKind)
 	case l.r.Plan.BootFailures > 0 && l.crashes[b.Kernel] >= l.r.Plan.BootFailures:
 		return fmt.Sprintf("kernel %s failed %d times here, first: %s", b.Kernel, l.crashes[b.Kernel], l.crash[b.Kernel])
 	}
 	return ""
+}
+
+// firstWords shortens a cause that is repeated for many trials; it stands whole
+// in the lane's own record.
+func firstWords(s string) string {
+	const most = 120 // characters: a line or two
+	if r := []rune(s); len(r) > most {
+		return string(r[:most]) + "…"
+	}
+	return s
 }
 
 // boot takes a planned boot to its end: as many real boots as it needs within

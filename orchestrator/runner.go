@@ -109,7 +109,7 @@ func (r *Runner) controllerAgent(ctx context.Context) (*deploy.Agent, error) {
 	}
 	a, err := deploy.Install(ctx, r.Local, deploy.Options{Arch: runtime.GOARCH, Want: "auto", Log: r.Log,
 		Instance: strconv.Itoa(os.Getpid()),
-		Note: func(s string) { _ = r.append(ctx, results.Record{Kind: results.KindNote, Note: "controller: " + s}) }})
+		Note:     func(s string) { _ = r.append(ctx, results.Record{Kind: results.KindNote, Note: "controller: " + s}) }})
 	if err != nil {
 		return nil, fmt.Errorf("agent on the controller: %w", err)
 	}
@@ -117,7 +117,17 @@ func (r *Runner) controllerAgent(ctx context.Context) (*deploy.Agent, error) {
 	return a, nil
 }
 
+// doubtPeer makes the next trial with the controller as its peer look whether
+// the agent is still there, after one was lost.
+func (r *Runner) doubtPeer() {
+	r.peerMu.Lock()
+	defer r.peerMu.Unlock()
+	r.peer = nil
+}
+
 func (r *Runner) removePeer(ctx context.Context) {
+	r.peerMu.Lock()
+	defer r.peerMu.Unlock()
 	if r.peer == nil {
 		return
 	}

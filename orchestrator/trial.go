@@ -35,6 +35,7 @@ func (s *session) trials(ctx context.Context, todo []results.Slot) []results.Slo
 			s.crashed(s.kernel, why)
 			return todo[1:]
 		case results.Lost:
+			s.r.doubtPeer()
 			s.failed(ctx, fmt.Errorf("%s: %s", slot.Cell, why))
 			if s.attempts[slot.Key()] >= lostAttempts {
 				todo = todo[1:]

@@ -106,6 +106,7 @@ type Plain struct {
 	W       io.Writer
 	Tracker *Tracker
 	last    string
+	skipped map[string]string // lane -> the reason its last skipped trial gave
 }
 
 // Observe prints a record.
@@ -116,6 +117,17 @@ func (p *Plain) Observe(rec results.Record) {
 		return
 	}
 	p.last = s
+	if rec.Outcome == results.Skipped {
+		// One line for a reason, not one for each trial it takes with it.
+		if p.skipped[rec.Lane] == rec.Reason {
+			return
+		}
+		if p.skipped == nil {
+			p.skipped = map[string]string{}
+		}
+		p.skipped[rec.Lane] = rec.Reason
+		s = Safe(rec.Lane + ": trials skipped: " + rec.Reason)
+	}
 	if rec.Kind == results.KindBoot {
 		if left, ok := p.Tracker.Left(rec.At); ok {
 			s += fmt.Sprintf(" (about %s left)", left.Round(time.Second))
