@@ -20,7 +20,7 @@ type Iperf struct {
 	Tool       string        `hcl:"tool,optional" doc:"\"iperf2\", \"iperf3\", \"stream\" (built into the Go agent), or \"auto\" (default): the first of iperf3, iperf2, stream that both ends have"`
 	Server     string        `hcl:"server,optional" doc:"which end listens: \"target\" (default) or \"peer\""`
 	Direction  string        `hcl:"direction,optional" doc:"\"to_target\" or \"from_target\" (default: towards the server). Against the server's direction iperf is asked to reverse, which iperf2 knows only from 2.1 on"`
-	Duration   time.Duration `hcl:"duration,optional" doc:"length of the transfer, on the clock of the client (default 10s)"`
+	Duration   time.Duration `hcl:"duration,optional" doc:"length of the transfer, on the clock of the sender, with iperf3 of the client (default 10s)"`
 	Parallel   int           `hcl:"parallel,optional" doc:"streams at once (default 1)"`
 	UDP        bool          `hcl:"udp,optional" doc:"datagrams instead of TCP; needs bandwidth"`
 	Bandwidth  string        `hcl:"bandwidth,optional" doc:"rate offered by each stream, in bit/s: \"20M\" is 20,000,000 (default: as fast as TCP goes)"`

@@ -76,6 +76,11 @@ func TestIperfParse(t *testing.T) {
 	stream.Tool = toolStream
 	guest := stream
 	guest.Clock, guest.ClocksDiffer = clockTarget, true
+	// The sender times an iperf2 transfer: here the controller, whose 5 s are 0.74 s of the guest.
+	reversed := plan2(5)
+	reversed.Server, reversed.Reverse, reversed.Clock, reversed.ClocksDiffer = sidePeer, true, clockTarget, true
+	head := "Client connecting to 10.0.2.2, TCP port 5001\n[  1] local 10.0.2.15 port 4 connected with 10.0.2.2 port 5001 (reverse)\n"
+	hostHead := "Server listening on TCP port 5001\n[  1] local 127.0.0.1 port 5001 connected with 127.0.0.1 port 4 (reverse)\n"
 	for _, c := range []struct {
 		name  string
 		w     Iperf
@@ -98,6 +103,9 @@ func TestIperfParse(t *testing.T) {
 			200.10, "bytes sent as counted by the client on the target"},
 		{"stream", Iperf{}, stream, map[string]string{
 			"spool": spoolThat("ok", "", "bytes", "37500000", "seconds", "3.0"), "peer-spool": spoolThat("ok", "", "bytes", "37500000", "seconds", "3.01")}, 100, "server on the target"},
+		{"iperf2 reversed, a guest that receives", Iperf{}, reversed, map[string]string{
+			"stdout": head + "[ *1] 0.0000-0.7371 sec  44356 KBytes  492968 Kbits/sec\n", "peer-stdout": hostHead + "[  1] 0.0000-5.9098 sec  44356 KBytes  61485 Kbits/sec\n"},
+			492.968, "as counted by the client on the target, in its own 0.7371 s"},
 		{"stream, a guest whose seconds are longer", Iperf{}, guest, map[string]string{
 			"spool": spoolThat("ok", "", "bytes", "37500000", "seconds", "1.5"), "peer-spool": spoolThat("ok", "", "bytes", "37500000", "seconds", "3.01")}, 200, "the target's clock is its own"},
 	} {
@@ -202,6 +210,12 @@ func TestIperfRefuses(t *testing.T) {
 	_, err := (&Iperf{}).Parse(iperfTrial(t, reverse, map[string]string{"stdout": "", "peer-stdout": "Client connecting to 1.2.3.4, TCP port 5001\n" +
 		"[  1] local 1.2.3.5 port 4 connected with 1.2.3.4 port 5001 (reverse)\n[ *1] 0.0000-4.0971 sec  0.000 Bytes  0.000 bits/sec\n"}))
 	wantFailed(t, err, "0 bytes arrived")
+	cut := plan2(5) // the same as a guest's trial, but the controller stopped sending early
+	cut.Server, cut.Reverse, cut.Clock, cut.ClocksDiffer = sidePeer, true, clockTarget, true
+	_, err = (&Iperf{}).Parse(iperfTrial(t, cut, map[string]string{
+		"stdout":      "Client connecting to 10.0.2.2, TCP port 5001\n[  1] local 10.0.2.15 port 4 connected with 10.0.2.2 port 5001 (reverse)\n[ *1] 0.0000-0.7371 sec  44356 KBytes  492968 Kbits/sec\n",
+		"peer-stdout": "Server listening on TCP port 5001\n[  1] local 127.0.0.1 port 5001 connected with 127.0.0.1 port 4 (reverse)\n[  1] 0.0000-2.9098 sec  44356 KBytes  124877 Kbits/sec\n"}))
+	wantInvalid(t, err, "server on the peer: the transfer lasted 2.91 s")
 	busy := plan2(3)
 	busy.Tool = toolIperf3
 	_, err = (&Iperf{}).Parse(iperfTrial(t, busy, map[string]string{"stdout": "", "peer-stdout": captured(t, "iperf3.txtar", "v312_busy_json.client")}))
