@@ -40,10 +40,10 @@ type conn struct {
 	stopOnce sync.Once
 	wg       sync.WaitGroup
 
-	mu       sync.Mutex
-	cause    error  // why the link is gone
-	noSFTP   string // why there is no SFTP, "" while there may be
-	rtt      time.Duration // 0 until measured
+	mu     sync.Mutex
+	cause  error         // why the link is gone
+	noSFTP string        // why there is no SFTP, "" while there may be
+	rtt    time.Duration // 0 until measured
 }
 
 func newConn(log *zap.Logger, client *ssh.Client, l *link, hops []*ssh.Client, h host, s targets.SSH, o targets.DialOptions) *conn {

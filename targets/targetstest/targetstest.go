@@ -60,7 +60,9 @@ func SSHD(t testing.TB, lines ...string) *Daemon {
 		fmt.Sprintf("ListenAddress 127.0.0.1:%d", d.SSH.Port),
 		"AuthorizedKeysFile "+filepath.Join(d.Dir, "authorized_keys"),
 		"StrictModes no", "UsePAM no", "PasswordAuthentication no", "KbdInteractiveAuthentication no",
-		"PermitRootLogin yes", "PidFile none", "MaxStartups 500", "PrintMotd no")
+		"PermitRootLogin yes", "PidFile none",
+		// Above the first level bash reads no ~/.bashrc, which is the caller's own and may be slow.
+		"SetEnv SHLVL=1", "MaxStartups 500", "PrintMotd no")
 	if all := strings.Join(lines, "\n"); !strings.Contains(all, "#no-sftp") && !strings.Contains(all, "Subsystem sftp") {
 		config = append(config, "Subsystem sftp internal-sftp")
 	}
