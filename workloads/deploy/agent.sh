@@ -89,13 +89,14 @@ sample() {
 # endtask ends the task's process group in good order.
 endtask() {
 	kill -TERM "$group" 2>/dev/null
-	( sleep 2; kill -KILL "$group" ) </dev/null >/dev/null 2>&1 &
+	( exec </dev/null >/dev/null; sleep 2; kill -KILL "$group" ) &
 }
 
 # ticker samples and keeps the deadlines until it gets TERM.
 ticker() {
 	over=0 s=
-	trap 'over=1; [ -n "$s" ] && kill "$s" 2>/dev/null' TERM
+	# KILL, since a child that has not become sleep yet would catch TERM.
+	trap 'over=1; [ -n "$s" ] && kill -KILL "$s" 2>/dev/null' TERM
 	clock
 	begun=$sec next=$((sec + interval))
 	while [ $over = 0 ]; do
@@ -107,6 +108,7 @@ ticker() {
 		[ $step -gt 0 ] || step=1
 		sleep $step &
 		s=$!
+		[ $over = 0 ] || kill -KILL $s # TERM came before its pid was known
 		wait $s
 		s=
 		[ $over = 0 ] || break
@@ -241,7 +243,8 @@ perform() {
 	[ -z "$setsid" ] || group=-$pid
 	echo "$group" >"$d/group"
 	[ "$listen" = 0 ] || await
-	ticker </dev/null >/dev/null 2>&1 &
+	# A redirected function would keep a copy of stdout open, and so the link.
+	( exec </dev/null >/dev/null; ticker ) &
 	tick=$!
 	wait "$pid"
 	code=$?
@@ -263,7 +266,13 @@ finish() {
 		kill -KILL "-$pid" 2>/dev/null
 	fi
 	if [ -n "$k1" ]; then
-		( trap 'kill $!' TERM; sleep 2 & wait $!; kill -KILL "${setsid:+-}$k1" "${setsid:+-}$k2" ) </dev/null >/dev/null 2>&1 &
+		(
+			exec </dev/null >/dev/null
+			trap 'kill -KILL $!' TERM
+			sleep 2 &
+			wait $!
+			kill -KILL "${setsid:+-}$k1" "${setsid:+-}$k2"
+		) &
 		late=$!
 		wait "$k1"
 		wait "$k2"

@@ -113,6 +113,22 @@ func TestAnAgentThatIsThereIsNotPushedAgain(t *testing.T) {
 	}
 }
 
+func TestAnAgentThatWasRemovedIsPushedAgain(t *testing.T) {
+	for _, kind := range []string{"go", "shell"} {
+		a := install(t, &fakeConn{}, Options{Want: kind})
+		if err := os.Remove(a.place().file); err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		if err := a.Run(t.Context(), workloads.Task{Argv: []string{"exec", "--", "echo", "hi"}, Dir: dir, Deadline: 20 * time.Second}); err != nil {
+			t.Fatalf("%s: %v", kind, err)
+		}
+		if out := read(t, dir, "stdout"); out != "hi\n" {
+			t.Errorf("%s: stdout %q", kind, out)
+		}
+	}
+}
+
 func TestALostLinkLosesNothing(t *testing.T) {
 	for _, kind := range []string{"go", "shell"} {
 		t.Run(kind, func(t *testing.T) {

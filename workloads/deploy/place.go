@@ -144,7 +144,7 @@ func (m *machine) freeMemKB() int64 {
 
 // Room asked for beside the file itself, in kB.
 const (
-	runKB   = 4 << 10 // the agent's memory while it runs
+	runKB   = 2 << 10 // the agent's memory while it runs, its file not counted
 	spareKB = 1 << 10 // for everybody else
 )
 

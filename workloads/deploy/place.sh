@@ -1,5 +1,6 @@
 # Looks for places where the agent can live. Arguments: names of agent files to
 # look for. Prints sections for the controller to read.
+# shellcheck disable=SC2034,SC2012 # unused words of a line; ls is what old devices have
 LC_ALL=C
 export LC_ALL
 echo "uid $(id -u 2>/dev/null)"

@@ -11,7 +11,7 @@ import (
 )
 
 // unpack writes its standard input, gunzipped, to $1 in one step.
-const unpack = `umask 077; gunzip -c >"$1.new" && chmod 700 "$1.new" && mv -f "$1.new" "$1" || { rm -f "$1.new"; exit 1; }`
+const unpack = `umask 077; n=$1.$$; gunzip -c >"$n" && chmod 700 "$n" && mv -f "$n" "$1" || { rm -f "$n"; exit 1; }`
 
 // push puts the agent to file: gzipped through the exec channel when the
 // machine can unpack it, which needs neither SFTP nor room for both.
@@ -19,7 +19,7 @@ func (a *Agent) push(ctx context.Context, file string, bin *agentbin.Binary, gun
 	a.remember(file)
 	if gunzip {
 		var errs strings.Builder
-		exit, err := a.conn.Run(ctx, targets.Cmd{Argv: []string{"/bin/sh", "-c", unpack, "sh", file},
+		exit, err := a.link().Run(ctx, targets.Cmd{Argv: []string{"/bin/sh", "-c", unpack, "sh", file},
 			Stdin: bytes.NewReader(bin.GZ), Stderr: &errs})
 		if err != nil {
 			return fmt.Errorf("pushing the agent to %s: %w", file, err)
@@ -33,7 +33,7 @@ func (a *Agent) push(ctx context.Context, file string, bin *agentbin.Binary, gun
 	if err != nil {
 		return fmt.Errorf("unpacking the agent: %w", err)
 	}
-	if err := a.conn.Put(ctx, file, 0o700, bytes.NewReader(raw)); err != nil {
+	if err := a.link().Put(ctx, file, 0o700, bytes.NewReader(raw)); err != nil {
 		return fmt.Errorf("pushing the agent to %s: %w", file, err)
 	}
 	return nil
@@ -42,7 +42,7 @@ func (a *Agent) push(ctx context.Context, file string, bin *agentbin.Binary, gun
 // selfTest runs the agent's self-test; what it finds wrong is explained.
 func (a *Agent) selfTest(ctx context.Context, command ...string) error {
 	var out, errs strings.Builder
-	exit, err := a.conn.Run(ctx, targets.Cmd{Argv: append(command, "--self-test"), Stdout: &out, Stderr: &errs})
+	exit, err := a.link().Run(ctx, targets.Cmd{Argv: append(command, "--self-test"), Stdout: &out, Stderr: &errs})
 	if err != nil {
 		return fmt.Errorf("self-test of the agent: %w", err)
 	}

@@ -48,7 +48,7 @@ func (a *Agent) Run(ctx context.Context, t workloads.Task) error {
 	if _, err := rand.Read(id); err != nil {
 		return fmt.Errorf("naming a spool: %w", err)
 	}
-	r := &run{a: a, t: t, spool: a.spools.dir + "/kernsweep-" + hex.EncodeToString(id) + ".spool",
+	r := &run{a: a, t: t, spool: a.place().spools + "/kernsweep-" + hex.EncodeToString(id) + ".spool",
 		file: filepath.Join(t.Dir, t.Prefix+"spool")}
 	a.remember(r.spool)
 	runCtx := ctx
@@ -71,7 +71,7 @@ func (a *Agent) Run(ctx context.Context, t workloads.Task) error {
 // perform executes the task and gets its spool, over a second link if need be.
 func (r *run) perform(ctx context.Context) error {
 	conn := r.a.link()
-	exit, said, err := r.exec(ctx, conn, r.argv(), r.t.Ready)
+	exit, said, err := r.exec(ctx, conn, r.args(), r.t.Ready)
 	if err == nil && exit.OK() && r.complete() == nil {
 		r.discard(ctx)
 		return nil
@@ -107,11 +107,10 @@ func (r *run) perform(ctx context.Context) error {
 	return nil
 }
 
-// argv is the agent's command line for the task.
-func (r *run) argv() []string {
+// args is the agent's command line for the task.
+func (r *run) args() []string {
 	t := r.t
-	v := append([]string(nil), r.a.command...)
-	v = append(v, "run", "-keep", "-spool", r.spool, "-sample", t.Sample.String(), "-limit", strconv.FormatInt(r.a.limit, 10))
+	v := []string{"run", "-keep", "-spool", r.spool, "-sample", t.Sample.String(), "-limit", strconv.FormatInt(r.a.place().limit, 10)}
 	if t.Deadline > 0 {
 		v = append(v, "-deadline", t.Deadline.String())
 	}
@@ -130,20 +129,37 @@ func (r *run) argv() []string {
 	return append(v, t.Argv...)
 }
 
-// exec runs argv there; its stdout is a spool, kept in r.file.
-func (r *run) exec(ctx context.Context, conn targets.Conn, argv []string, ready func()) (targets.Exit, string, error) {
+// exec runs the agent with args; its stdout is a spool, kept in r.file. An
+// agent that is not there any more is pushed again, once.
+func (r *run) exec(ctx context.Context, conn targets.Conn, args []string, ready func()) (targets.Exit, string, error) {
+	exit, said, err := r.once(ctx, conn, args, ready)
+	if err != nil || exit.Code != 127 && exit.Code != 126 {
+		return exit, said, err
+	}
+	if err := r.a.restore(ctx); err != nil {
+		return exit, said, err
+	}
+	return r.once(ctx, conn, args, ready)
+}
+
+func (r *run) once(ctx context.Context, conn targets.Conn, args []string, ready func()) (targets.Exit, string, error) {
 	f, err := os.Create(r.file)
 	if err != nil {
 		return targets.Exit{}, "", err
 	}
 	in := &intake{w: f, ready: ready}
 	errs := &head{}
+	argv := append(append([]string(nil), r.a.place().command...), args...)
 	exit, err := conn.Run(ctx, targets.Cmd{Argv: argv, Stdout: in, Stderr: errs, Quiet: true})
 	if cerr := f.Close(); err == nil && cerr != nil {
 		err = cerr
 	}
 	if err == nil && in.err != nil {
 		err = in.err
+	}
+	// A shell that lacks its script says 2, as the agent does when it refuses.
+	if err == nil && exit.Code == 2 && !strings.HasPrefix(errs.String(), "kernsweep-agent: ") {
+		exit.Code = 127
 	}
 	return exit, errs.String(), err
 }
@@ -161,14 +177,13 @@ func (r *run) complete() error {
 
 // collect waits for the end of the task's agent and gets the spool.
 func (r *run) collect(ctx context.Context, conn targets.Conn) error {
-	argv := append([]string(nil), r.a.command...)
-	argv = append(argv, "collect", "-keep", "-spool", r.spool)
+	args := []string{"collect", "-keep", "-spool", r.spool}
 	if end, ok := ctx.Deadline(); ok {
 		// Leave time for the way home.
 		wait := max(time.Until(end)-margin/4, time.Second).Round(time.Second)
-		argv = append(argv, "-wait", wait.String())
+		args = append(args, "-wait", wait.String())
 	}
-	exit, said, err := r.exec(ctx, conn, argv, nil)
+	exit, said, err := r.exec(ctx, conn, args, nil)
 	if err != nil {
 		return err
 	}
@@ -208,7 +223,7 @@ func (r *run) interrupt(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanup)
 	defer cancel()
 	conn := r.a.link()
-	argv := append(append([]string(nil), r.a.command...), "stop", "-spool", r.spool)
+	argv := append(append([]string(nil), r.a.place().command...), "stop", "-spool", r.spool)
 	_, err := conn.Run(ctx, targets.Cmd{Argv: argv})
 	if err != nil && r.a.o.Redial != nil {
 		if conn, err = r.redial(ctx); err == nil {

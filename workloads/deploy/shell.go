@@ -26,7 +26,7 @@ func (a *Agent) installShell(ctx context.Context) error {
 	sum := sha256.Sum256([]byte(shellAgent))
 	a.kind, a.hash = "shell", hex.EncodeToString(sum[:])
 	name := "kernsweep-agent-" + a.hash[:12] + ".sh"
-	m, err := survey(ctx, a.conn, name)
+	m, err := survey(ctx, a.link(), name)
 	if err != nil {
 		return err
 	}
@@ -38,15 +38,14 @@ func (a *Agent) installShell(ctx context.Context) error {
 	file := p.dir + "/" + name
 	if !owned(p.have, name, m.uid, size) {
 		a.remember(file)
-		if err := a.conn.Put(ctx, file, 0o600, strings.NewReader(shellAgent)); err != nil {
+		if err := a.link().Put(ctx, file, 0o600, strings.NewReader(shellAgent)); err != nil {
 			return fmt.Errorf("pushing the shell agent to %s: %w", file, err)
 		}
 	}
-	a.use(file, p, m)
-	a.command = []string{"/bin/sh", file}
-	if err := a.selfTest(ctx, a.command...); err != nil {
+	if err := a.selfTest(ctx, "/bin/sh", file); err != nil {
 		_ = a.Remove(ctx) // the error of the test is the one to tell
 		return err
 	}
+	a.use(p, m, "/bin/sh", file)
 	return nil
 }
