@@ -27,7 +27,7 @@ type textReader struct {
 func readText(r *Report, text string) {
 	t := &textReader{r: r, reverse: map[string]bool{}}
 	for line := range strings.Lines(text) {
-		line = strings.TrimRight(line, "\r\n \t")
+		line = strings.TrimLeft(strings.TrimRight(line, "\r\n \t"), "> \t") // archived mail quotes
 		if strings.HasPrefix(line, "Server output:") {
 			r.Notes = append(r.Notes, "the server's own output follows the client's; it is not read twice")
 			break
@@ -61,9 +61,13 @@ func (t *textReader) line(line string) {
 	}
 }
 
+// words matches what 2.1.x prints after an interval beside figures: histograms,
+// delays.
+var words = regexp.MustCompile(`\bsec\s+[A-Za-z]`)
+
 // odd is a line that begins like figures and goes on as something else.
 func (t *textReader) odd(line string) {
-	if strings.Contains(line, "-PDF:") || strings.Contains(line, "-CDF:") {
+	if words.MatchString(line) {
 		t.r.Notes = append(t.r.Notes, line)
 		return
 	}
@@ -74,11 +78,11 @@ func (t *textReader) row(row Row, rest string) {
 	r := t.r
 	row.UDP = parseDatagrams(rest)
 	r.UDP = r.UDP || row.UDP != nil
-	words := strings.Fields(rest)
-	if n := len(words); n > 0 {
-		switch words[n-1] {
+	tail := strings.Fields(rest)
+	if n := len(tail); n > 0 {
+		switch tail[n-1] {
 		case Sender, Receiver:
-			row.Role, r.Tool = words[n-1], Iperf3
+			row.Role, r.Tool = tail[n-1], Iperf3
 		case "(omitted)":
 			row.Omitted = true
 		}

@@ -59,10 +59,11 @@ func TestReverseAgainstOldServer(t *testing.T) {
 
 func TestBlanksCollapsed(t *testing.T) {
 	text := "[ 3] local 192.0.2.1 port 4 connected with 192.0.2.2 port 5001\n[ ID] Interval Transfer Bandwidth\n[ 3] 0.0-10.0 sec 27.4 MBytes 23.0 Mbits/sec\n"
-	for _, s := range []string{text, strings.ReplaceAll(text, " ", "   "), strings.ReplaceAll(text, "\n", "\r\n")} {
+	for _, s := range []string{text, strings.ReplaceAll(text, " ", "   "), strings.ReplaceAll(text, "\n", "\r\n"),
+		"> " + strings.ReplaceAll(text, "\n", "\n> "), text + "[ 3] 0.0-10.0 sec T8(f)-PDF: bin(w=10us):cnt(40)=1:34,2:3\n"} {
 		r := Read([]byte(s), nil, Hint{Process: Client})
-		if got, err := r.Total(Sender, Up); err != nil || got.Rate != 23e6 || got.Resolution != 0.1e6 || got.Seconds != 10 {
-			t.Errorf("%q: %+v, %v", s, got, err)
+		if got, err := r.Total(Sender, Up); err != nil || got.Rate != 23e6 || got.Resolution != 0.1e6 || got.Seconds != 10 || len(r.Errors) > 0 {
+			t.Errorf("%q: %+v, %v, errors %q", s, got, err, r.Errors)
 		}
 	}
 }
