@@ -58,7 +58,11 @@ func (c *conn) exec(ctx context.Context, line string, cmd targets.Cmd, out *prea
 	st := s.connect(cmd, out)
 	defer st.shut()
 	defer s.ch.Close()
-	return c.await(ctx, s, st)
+	exit, err := c.await(ctx, s, st)
+	if errors.Is(err, errChatty) {
+		err = &targets.LinkError{Phase: "exec", Err: fmt.Errorf("%s: %w; it said %q", c.h, err, firstLine(string(out.before)))}
+	}
+	return exit, err
 }
 
 // await waits for the end of a command, whichever way it comes.
@@ -166,9 +170,11 @@ func (s *session) connect(cmd targets.Cmd, out *preamble) *streams {
 	st := &streams{out: out, errs: newGate(cmd.Stderr), failed: make(chan error, 3), drained: make(chan struct{})}
 	ended := make(chan struct{}, 2)
 	pump := func(w io.Writer, g *gate, r io.Reader) {
-		_, _ = io.Copy(w, r) // the gate keeps its own error; the channel only ever ends
+		_, err := io.Copy(w, r) // of the gate, or errChatty: the channel only ever ends
 		if g.err() != nil {
 			st.failed <- g.err()
+		} else if err == errChatty {
+			st.failed <- err
 		}
 		ended <- struct{}{}
 	}

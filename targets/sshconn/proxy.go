@@ -20,11 +20,12 @@ type proxyConn struct {
 	problems *tail
 	once     sync.Once
 	command  string
+	addr     proxyAddr
 }
 
 // startProxy runs h's ProxyCommand in a process group of its own.
 func startProxy(h host) (net.Conn, error) {
-	p := &proxyConn{cmd: exec.Command("/bin/sh", "-c", "exec "+h.proxyCommand), problems: &tail{}, command: h.proxyCommand}
+	p := &proxyConn{cmd: exec.Command("/bin/sh", "-c", "exec "+h.proxyCommand), problems: &tail{}, command: h.proxyCommand, addr: proxyAddr(h.addr())}
 	p.cmd.Stderr = p.problems
 	p.cmd.WaitDelay = time.Second
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -63,13 +64,14 @@ func (p *proxyConn) Close() error {
 	return nil
 }
 
+// proxyAddr is a "host:port", which the check of host keys wants to split.
 type proxyAddr string
 
 func (a proxyAddr) Network() string { return "proxy" }
 func (a proxyAddr) String() string  { return string(a) }
 
-func (p *proxyConn) LocalAddr() net.Addr  { return proxyAddr("controller") }
-func (p *proxyConn) RemoteAddr() net.Addr { return proxyAddr(p.command) }
+func (p *proxyConn) LocalAddr() net.Addr  { return proxyAddr("0.0.0.0:0") }
+func (p *proxyConn) RemoteAddr() net.Addr { return p.addr }
 
 var errNoDeadline = errors.New("a ProxyCommand has no deadlines")
 
