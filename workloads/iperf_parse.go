@@ -136,7 +136,8 @@ func (e *iperfEnd) ended() string {
 type iperfFigure struct {
 	iperf.Total
 	end      *iperfEnd
-	server   bool // it is the server's line
+	counted  *iperfEnd // the other end, where only the seconds are end's
+	server   bool      // it is the server's line
 	received bool
 	said     bool // by the other end: a UDP server's report to its client
 }
@@ -171,8 +172,32 @@ func (p *iperfPlan) figure(server, client *iperfEnd) (iperfFigure, error) {
 		return f, &FailedError{Reason: who.name + " left no final line: what arrived is not known"}
 	case err != nil:
 		return f, &InvalidError{Reason: f.end.name + ": " + err.Error()}
+	case p.UDP && !f.received:
+		return f, f.arrived(p, server, client)
 	}
 	return f, nil
+}
+
+// arrived puts what the other end received in the place of what was sent, in
+// the seconds of the chosen clock: a sender of datagrams does not see losses.
+func (f *iperfFigure) arrived(p *iperfPlan, server, client *iperfEnd) error {
+	other := server
+	if f.server {
+		other = client
+	}
+	there, err := p.total(other, true)
+	if errors.Is(err, iperf.ErrNoFinal) && !f.server {
+		there, err = client.report.Reported()
+	}
+	switch {
+	case errors.Is(err, iperf.ErrNoFinal):
+		return &FailedError{Reason: other.name + " left no final line: what arrived is not known"}
+	case err != nil:
+		return &InvalidError{Reason: other.name + ": " + err.Error()}
+	}
+	f.counted = other
+	f.Bytes, f.UDP, f.Rate = there.Bytes, there.UDP, there.Bytes*8/f.Seconds
+	return nil
 }
 
 // total is what one end counted.

@@ -142,6 +142,16 @@ func TestIperfParseUDP(t *testing.T) {
 	if loss, jitter := valueOf(t, got, "loss"), valueOf(t, got, "jitter"); math.Abs(loss.Value-61) > 0.1 || jitter.Value != 0.005 {
 		t.Errorf("loss %+v jitter %+v", loss, jitter)
 	}
+	// On the sender's clock it is still what arrived that counts.
+	from := p
+	from.Server, from.Direction, from.Clock = sidePeer, fromTarget, clockTarget
+	got, err = w.Parse(iperfTrial(t, from, map[string]string{"stdout": client, "peer-stdout": server}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := valueOf(t, got, "throughput"); math.Abs(v.Value-2.79*1.048576*8/3.0039) > 1e-6 || math.Abs(valueOf(t, got, "loss").Value-61) > 0.1 {
+		t.Errorf("a sender does not see losses: %+v", got.Values)
+	}
 	// Without the server's own output its report to the client will do.
 	got, err = w.Parse(iperfTrial(t, p, map[string]string{"peer-stdout": captured(t, "iperf2.txtar", "udp_interval.client"), "stdout": ""}))
 	if err != nil || valueOf(t, got, "throughput").Value != 20 || !strings.Contains(strings.Join(got.Notes, ""), "own line is missing") {

@@ -17,9 +17,9 @@ func (w *Iperf) values(p *iperfPlan, f iperfFigure, client *iperfEnd) []Value {
 		case metricThroughput.Name:
 			v.Value, v.Resolution = f.Rate/1e6, f.Resolution/1e6
 		case metricLoss.Name:
-			v = datagrams(v, p, f, client, func(d iperf.Datagrams) float64 { return d.LossPercent() })
+			v = datagrams(v, f, func(d iperf.Datagrams) float64 { return d.LossPercent() })
 		case metricJitter.Name:
-			v = datagrams(v, p, f, client, func(d iperf.Datagrams) float64 { return d.JitterMS })
+			v = datagrams(v, f, func(d iperf.Datagrams) float64 { return d.JitterMS })
 		case metricRetransmits.Name:
 			v = retransmits(v, p, client)
 		case metricCPUTarget.Name, metricCPUPeer.Name:
@@ -31,15 +31,8 @@ func (w *Iperf) values(p *iperfPlan, f iperfFigure, client *iperfEnd) []Value {
 }
 
 // datagrams takes a figure that only a receiver has.
-func datagrams(v Value, p *iperfPlan, f iperfFigure, client *iperfEnd, of func(iperf.Datagrams) float64) Value {
+func datagrams(v Value, f iperfFigure, of func(iperf.Datagrams) float64) Value {
 	d := f.UDP
-	if d == nil && !p.Reverse { // on the sender's clock: what the server told it
-		if t, err := client.report.Reported(); err == nil {
-			d = t.UDP
-		} else if t, err := p.total(client, true); err == nil {
-			d = t.UDP
-		}
-	}
 	if d == nil {
 		v.Missing = "the receiver's count was not printed"
 		return v
@@ -84,6 +77,9 @@ func (p *iperfPlan) notes(f iperfFigure) []string {
 		what = "received"
 	}
 	line := fmt.Sprintf("%s, bytes %s as counted by the %s, in its own %.4f s", p.Tool, what, f.end.name, f.Seconds)
+	if f.counted != nil {
+		line = fmt.Sprintf("%s, bytes received as counted by the %s, in the %.4f s of the %s", p.Tool, f.counted.name, f.Seconds, f.end.name)
+	}
 	if f.said {
 		line = fmt.Sprintf("%s, bytes received as the server told the %s: the server's own line is missing", p.Tool, f.end.name)
 	}
