@@ -32,6 +32,7 @@ type lane struct {
 	crash     map[string]string       // kernel -> first cause
 	infra     int                     // infrastructure failures in a row
 	lastID    string                  // boot_id of the boot before
+	verified  bool                    // a boot counted in this session
 	pushed    *deploy.Agent           // what to remove at the end; nil: nothing
 	withdrawn string                  // first cause, once the target is given up
 }
@@ -65,8 +66,8 @@ func attemptsBefore(m *results.Model, lane string) map[results.SlotKey]int {
 func (l *lane) run(ctx context.Context) {
 	l.record(ctx, results.Record{Kind: results.KindLane, Note: results.NoteBegan})
 	last := results.Record{Kind: results.KindLane, Note: results.NoteEnded}
-	for i, b := range l.plan.Boots {
-		switch why := l.skipReason(b, i); {
+	for _, b := range l.plan.Boots {
+		switch why := l.skipReason(b); {
 		case ctx.Err() != nil:
 		case why != "":
 			l.conclude(ctx, b.Trials, results.Skipped, why)
@@ -85,11 +86,11 @@ func (l *lane) run(ctx context.Context) {
 }
 
 // skipReason says why a boot is not even tried, "" when it is.
-func (l *lane) skipReason(b plan.Boot, index int) string {
+func (l *lane) skipReason(b plan.Boot) string {
 	switch {
 	case l.withdrawn != "":
 		return "target quarantined: " + firstWords(l.withdrawn)
-	case index > 0 && targets.TraitsOf(l.target.Boot).OnlyOnce:
+	case l.verified && targets.TraitsOf(l.target.Boot).OnlyOnce:
 		return fmt.Sprintf("boot method %q gives one boot per run", l.conf.BootKind)
 	case l.r.Plan.BootFailures > 0 && l.crashes[b.Kernel] >= l.r.Plan.BootFailures:
 		return fmt.Sprintf("kernel %s failed %d times here, first: %s", b.Kernel, l.crashes[b.Kernel], l.crash[b.Kernel])
@@ -112,7 +113,7 @@ func firstWords(s string) string {
 func (l *lane) boot(ctx context.Context, b plan.Boot) {
 	todo := b.Trials
 	for len(todo) > 0 && ctx.Err() == nil {
-		if why := l.skipReason(b, 0); why != "" {
+		if why := l.skipReason(b); why != "" {
 			l.conclude(ctx, todo, results.Skipped, why)
 			return
 		}
@@ -120,7 +121,7 @@ func (l *lane) boot(ctx context.Context, b plan.Boot) {
 		var crash *targets.BootError
 		switch {
 		case err == nil:
-			l.lastID = s.record.BootID
+			l.lastID, l.verified = s.record.BootID, true
 			todo = s.trials(ctx, todo)
 		case ctx.Err() != nil:
 			return

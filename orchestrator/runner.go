@@ -147,14 +147,14 @@ func MissingImages(lab *config.Lab, p *plan.Plan) []string {
 		t := lab.Target(l.Target)
 		for _, b := range l.Boots {
 			k := lab.Kernel(b.Kernel)
-			resolved, ok := k.For(t)
-			if !ok {
+			image := k.ImageFor(t)
+			if image == nil {
 				continue
 			}
-			for _, f := range imageFiles(resolved.Image) {
+			for _, f := range imageFiles(image.Image) {
 				if why := unreadable(f); why != "" && !seen[f] {
 					seen[f] = true
-					out = append(out, fmt.Sprintf("%s: kernel %s for %s: %s: %s", k.Pos, k.Name, t.Name, filepath.Clean(f), why))
+					out = append(out, fmt.Sprintf("%s: kernel %s for %s: %s: %s", image.Pos, k.Name, t.Name, filepath.Clean(f), why))
 				}
 			}
 		}

@@ -65,9 +65,9 @@ type booting struct {
 	done   bool
 	phases []PhaseTime
 
-	stillUp, wasDown bool
-	noted            bool // that the old boot is still up
-	lastDial         error
+	wasDown  bool  // it did not answer any more
+	noted    bool  // that the old boot is still up
+	lastDial error // of the last try to reach the new boot
 }
 
 // Boot starts k on t and judges what came up: the one place that decides whether
@@ -233,7 +233,7 @@ func (b *booting) note(s string) {
 	}
 }
 
-var phaseOrder = []Phase{PhaseAsked, PhaseDown, PhaseLoading, PhaseKernel, PhaseReachable, PhaseVerified}
+var phaseOrder = [...]Phase{PhaseAsked, PhaseDown, PhaseLoading, PhaseKernel, PhaseReachable, PhaseVerified}
 
 // reach reports a phase once, and never after a later one.
 func (b *booting) reach(p Phase) {

@@ -45,7 +45,7 @@ var (
 // badSigns in order of rank: the first that matches a line names the stage. An
 // expression with ^ must begin a kernel message, so that a sentence with the
 // word BUG in it is none.
-var badSigns = []struct {
+var badSigns = [...]struct {
 	stage string
 	re    *regexp.Regexp
 }{

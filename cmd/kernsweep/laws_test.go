@@ -152,9 +152,14 @@ func constantInSpirit(e ast.Expr) bool {
 		s, ok := x.Fun.(*ast.SelectorExpr)
 		return ok && slices.Contains([]string{"MustCompile", "New", "Errorf", "Must"}, s.Sel.Name)
 	case *ast.CompositeLit:
-		// An array is a value and nobody can append to it.
-		a, ok := x.Type.(*ast.ArrayType)
-		return ok && a.Len != nil
+		// Arrays and structs are values; maps and slices can be changed from anywhere.
+		switch typ := x.Type.(type) {
+		case *ast.ArrayType:
+			return typ.Len != nil
+		case *ast.Ident, *ast.SelectorExpr:
+			return true
+		}
+		return false
 	case *ast.BasicLit:
 		return true
 	}

@@ -103,30 +103,40 @@ func (a *app) root() *cobra.Command {
 	f.BoolVar(&a.noColor, "no-color", false, "no colour and no cursor movement")
 	f.BoolVarP(&a.verbose, "verbose", "v", false, "log what is done to standard error")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
+	root.AddCommand(&cobra.Command{Use: "testbeds", Short: "Every block and attribute of testbeds.hcl", Long: config.Reference()})
 	root.AddCommand(a.validateCmd(), a.fmtCmd(), a.planCmd(), a.runCmd(), a.rerunCmd(), a.reportCmd(), a.statusCmd(),
 		a.targetCmd(), a.execCmd(), a.bootCmd(), a.powerCmd(), a.versionCmd())
 	return root
 }
 
-// load reads the configuration. Warnings go to standard error; any error ends
-// the command with status 2 before anything is contacted.
+// load reads the configuration; any error ends the command with status 2 before
+// anything is contacted. Warnings are for validate: elsewhere their number is enough.
 func (a *app) load() (*config.Lab, error) {
+	lab, warnings, err := a.loadAll()
+	if n := len(warnings); n > 0 && err == nil {
+		fmt.Fprintf(a.err, "%s: %d warnings; kernsweep validate prints them\n", a.file, n)
+	}
+	return lab, err
+}
+
+// loadAll is load, and gives the warnings back.
+func (a *app) loadAll() (*config.Lab, []config.Diagnostic, error) {
 	vars := map[string]string{}
 	for _, v := range a.vars {
 		name, value, ok := strings.Cut(v, "=")
 		if !ok {
-			return nil, usage(fmt.Errorf("--var %s: write name=value", v))
+			return nil, nil, usage(fmt.Errorf("--var %s: write name=value", v))
 		}
 		vars[name] = value
 	}
 	lab, diags := config.Load(a.file, vars, a.env)
-	for _, d := range diags {
-		fmt.Fprintln(a.err, d)
-	}
 	if diags.HasErrors() {
-		return nil, &statusError{status: exitUsage}
+		for _, d := range diags {
+			fmt.Fprintln(a.err, d)
+		}
+		return nil, nil, &statusError{status: exitUsage}
 	}
-	return lab, nil
+	return lab, diags, nil
 }
 
 // logger writes structured lines to standard error: warnings, or with --verbose

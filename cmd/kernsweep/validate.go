@@ -19,9 +19,12 @@ func (a *app) validateCmd() *cobra.Command {
 		Example: "  kernsweep validate\n  kernsweep -f lab/ validate --json",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			lab, err := a.load()
+			lab, warnings, err := a.loadAll()
 			if err != nil {
 				return err
+			}
+			for _, w := range warnings {
+				fmt.Fprintln(a.err, w)
 			}
 			if a.json {
 				return json.NewEncoder(a.out).Encode(map[string]int{"targets": len(lab.Targets), "kernels": len(lab.Kernels),

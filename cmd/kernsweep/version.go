@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -11,7 +12,8 @@ import (
 	"kernsweep/workloads/agentbin"
 )
 
-// version is the module's version, or the commit the binary was built from.
+// version is the commit the binary was built from, else the module's version
+// with a hash of the binary itself, so that two builds never look alike.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -27,9 +29,22 @@ func version() string {
 		}
 	}
 	if rev == "" {
-		return info.Main.Version
+		return info.Main.Version + " " + ownHash()
 	}
 	return rev + dirty
+}
+
+// ownHash is the beginning of the running binary's SHA-256.
+func ownHash() string {
+	path, err := os.Executable()
+	if err != nil {
+		return "unknown"
+	}
+	h, err := hashFile(path)
+	if err != nil {
+		return "unknown"
+	}
+	return h[:12]
 }
 
 func (a *app) versionCmd() *cobra.Command {

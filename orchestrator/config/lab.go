@@ -77,15 +77,24 @@ type Image struct {
 // it. Drivers that need no image take the kernel all the same.
 func (k *Kernel) For(t *Target) (r targets.Kernel, ok bool) {
 	r = targets.Kernel{Name: k.Name, Scheduler: k.Scheduler, Release: k.Release, Cmdline: k.Cmdline}
+	i := k.ImageFor(t)
+	if i == nil {
+		return r, false
+	}
+	r.Image = i.Image
+	return r, true
+}
+
+// ImageFor is the kernel's image block for a target, nil when it has none.
+func (k *Kernel) ImageFor(t *Target) *Image {
 	for _, want := range []string{t.Name, t.Arch} {
-		for _, i := range k.Images {
-			if i.For == want {
-				r.Image = i.Image
-				return r, true
+		for i := range k.Images {
+			if k.Images[i].For == want {
+				return &k.Images[i]
 			}
 		}
 	}
-	return r, false
+	return nil
 }
 
 // Workload is a workload block. One without scenarios has one named "default".

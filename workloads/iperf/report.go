@@ -122,7 +122,7 @@ func quiet(line string) bool {
 		strings.Contains(line, "interrupt - the server has terminated") // our own stop
 }
 
-var bad = []string{"failed", "error", "unknown host", "unrecognized option", "not supported",
+var bad = [...]string{"failed", "error", "unknown host", "unrecognized option", "not supported",
 	"invalid", "unable to", "refused", "reset by peer", "has terminated", "closed unexpectedly", "in use"}
 
 func readStderr(r *Report, text string) {

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/user"
+	"path/filepath"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"kernsweep/targets/targetstest"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"kernsweep": main})
+}
+
+// TestCommandLine runs the scripts in testdata against real parts: sshd as a
+// plain host, QEMU guests of the virtual lab.
+func TestCommandLine(t *testing.T) {
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	me, err := user.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sshd := targetstest.SSHD(t)
+	ssh := sshd.SSH
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata",
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("ROOT", root)
+			e.Setenv("SSH_BLOCK", fmt.Sprintf("ssh {\n    host = %q\n    port = %d\n    user = %q\n    key = %q\n    known_hosts = %q\n    config = \"none\"\n  }",
+				ssh.Host, ssh.Port, me.Username, ssh.Key, ssh.KnownHosts))
+			e.Setenv("HOME", e.WorkDir)
+			e.Setenv("GOCACHE", os.Getenv("GOCACHE"))
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"fill": fill},
+	})
+}
+
+// fill FILE… replaces $SSH_BLOCK and $ROOT in files.
+func fill(ts *testscript.TestScript, _ bool, args []string) {
+	for _, f := range args {
+		path := ts.MkAbs(f)
+		b, err := os.ReadFile(path)
+		ts.Check(err)
+		for _, name := range []string{"SSH_BLOCK", "ROOT"} {
+			b = bytes.ReplaceAll(b, []byte("$"+name), []byte(ts.Getenv(name)))
+		}
+		ts.Check(os.WriteFile(path, b, 0o644))
+	}
+}
