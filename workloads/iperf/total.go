@@ -50,7 +50,11 @@ func (r *Report) Total(role, direction string) (Total, error) {
 			return Total{}, fmt.Errorf("the final line covers no time: %q", row.Line)
 		}
 	}
-	return add(rows, max(1, len(streams))), nil
+	t := add(rows, max(1, len(streams)))
+	if all := add(streams, 0); t.UDP == nil { // a printed sum may leave it out
+		t.UDP = all.UDP
+	}
+	return t, nil
 }
 
 // Reported is what the server told a UDP client that it had received.

@@ -229,3 +229,19 @@ func FuzzRead(f *testing.F) {
 		r.Stalls()
 	})
 }
+
+// TestDatagramsOfASum: 2.1.8 prints no jitter in the sum of UDP streams.
+func TestDatagramsOfASum(t *testing.T) {
+	r := Read([]byte(`Server listening on UDP port 5001
+[  1] local 127.0.0.1 port 5001 connected with 127.0.0.1 port 56717
+[  2] local 127.0.0.1 port 5001 connected with 127.0.0.1 port 59060
+[ ID] Interval       Transfer     Bandwidth        Jitter   Lost/Total Datagrams
+[  2] 0.0000-5.3393 sec  4878 KBytes  7484 Kbits/sec   0.423 ms 2/3400 (0.059%)
+[  1] 0.0000-5.3407 sec  4878 KBytes  7482 Kbits/sec   0.419 ms 0/3398 (0%)
+[SUM] 0.0000-5.3407 sec  9756 KBytes  14965 Kbits/sec   2/6798 (0.029%)
+`), nil, Hint{})
+	got, err := r.Total(Receiver, Up)
+	if err != nil || got.Rate != 14965e3 || got.Streams != 2 || got.UDP == nil || got.UDP.Lost != 2 || got.UDP.Total != 6798 || got.UDP.JitterMS != 0.423 {
+		t.Errorf("%+v %+v, %v", got, got.UDP, err)
+	}
+}
