@@ -164,12 +164,12 @@ func TestLatencyOnThisMachine(t *testing.T) {
 			t.Fatalf("%+v: %v", l, err)
 		}
 		n := valueOf(t, p, "samples").Value
-		if n < 20 {
-			t.Errorf("%+v: %v samples", l, n)
+		if n < 1 {
+			t.Errorf("%+v: no samples", l)
 			continue
 		}
 		p50, most := valueOf(t, p, "p50"), valueOf(t, p, "max")
-		if p50.Missing != "" || p50.Value <= 0 || most.Value < p50.Value {
+		if (p50.Missing == "") != (n >= 20) || n >= 20 && p50.Value <= 0 || most.Value < p50.Value {
 			t.Errorf("p50 %+v, max %+v", p50, most)
 		}
 		if l.Load > 0 && valueOf(t, p, "runtime").Missing != "" {

@@ -55,14 +55,14 @@ func count(s *wire.Spool, name string) (n int) {
 func TestLatency(t *testing.T) {
 	bin := realAgent(t, "amd64")
 	t.Run("idle, for a time", func(t *testing.T) {
-		s := runReal(t, bin, fast("-duration", "300ms")...)
+		s := runReal(t, bin, fast("-duration", "500ms")...)
 		checkWakeups(t, s, 5)
 		if count(s, "load") != 0 {
 			t.Error("a load ran")
 		}
 	})
 	t.Run("a looped load is started again, and ends with the probe", func(t *testing.T) {
-		s := runReal(t, bin, fast("-duration", "500ms", "-load", "2", "-work", "1")...)
+		s := runReal(t, bin, fast("-duration", "1s", "-load", "2", "-work", "1")...)
 		checkWakeups(t, s, 5)
 		if n := count(s, "load"); n < 4 {
 			t.Errorf("%d runs of the load", n)
