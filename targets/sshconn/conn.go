@@ -32,6 +32,7 @@ type conn struct {
 	hops   []*ssh.Client
 	h      host
 	note   func(string)
+	noteMu sync.Mutex // a note is taken one at a time
 
 	sessions *limiter
 	quiet    atomic.Int32  // quiet commands running
@@ -203,6 +204,8 @@ func (c *conn) lostError(phase string, seen error) error {
 func (c *conn) remark(text string) {
 	c.log.Warn(text)
 	if c.note != nil {
+		c.noteMu.Lock()
+		defer c.noteMu.Unlock()
 		c.note(c.h.String() + ": " + text)
 	}
 }

@@ -30,7 +30,8 @@ const (
 // accepted after a boot, parsed known_hosts files, resolved configurations.
 // It is safe for concurrent use.
 type Dialer struct {
-	log *zap.Logger
+	log      *zap.Logger
+	patience time.Duration // for one handshake
 
 	mu       sync.Mutex
 	accepted map[string]ssh.PublicKey // address -> key accepted after a boot
@@ -45,7 +46,7 @@ func New(log *zap.Logger) *Dialer {
 		log = zap.NewNop()
 	}
 	return &Dialer{
-		log: log, accepted: map[string]ssh.PublicKey{}, gates: map[string]chan struct{}{},
+		log: log, patience: handshakeTimeout, accepted: map[string]ssh.PublicKey{}, gates: map[string]chan struct{}{},
 		known: map[string]*knownHosts{}, resolved: map[string]resolved{},
 	}
 }
@@ -121,7 +122,7 @@ func (d *Dialer) handshake(ctx context.Context, l *link, h host, o targets.DialO
 		return nil, &targets.LinkError{Phase: "handshake", Err: fmt.Errorf("%s: %w", h, err)}
 	}
 	config := clientConfig(h, keys, a)
-	limited, cancel := context.WithTimeout(ctx, handshakeTimeout)
+	limited, cancel := context.WithTimeout(ctx, d.patience)
 	defer cancel()
 	stop := context.AfterFunc(limited, func() { l.Close() })
 	c, chans, reqs, err := ssh.NewClientConn(l, h.addr(), config)
@@ -134,7 +135,7 @@ func (d *Dialer) handshake(ctx context.Context, l *link, h host, o targets.DialO
 		if keys.passed.Load() {
 			phase = "log in"
 		}
-		return nil, &targets.LinkError{Phase: phase, Err: fmt.Errorf("%s: %w", h, explainHandshake(ctx, limited, l, h, keys, a, err))}
+		return nil, &targets.LinkError{Phase: phase, Err: fmt.Errorf("%s: %w", h, d.explainHandshake(ctx, limited, l, h, keys, a, err))}
 	}
 	if h.legacy && o.Note != nil {
 		if m, ok := c.(ssh.AlgorithmsConnMetadata); ok {

@@ -36,7 +36,7 @@ func explainConnect(ctx context.Context, h host, err error) error {
 }
 
 // explainHandshake says in a sentence why no log-in came about.
-func explainHandshake(ctx, limited context.Context, l *link, h host, keys *hostKeyCheck, a *authentication, err error) error {
+func (d *Dialer) explainHandshake(ctx, limited context.Context, l *link, h host, keys *hostKeyCheck, a *authentication, err error) error {
 	var algorithms *ssh.AlgorithmNegotiationError
 	begin := l.begin()
 	switch {
@@ -47,9 +47,9 @@ func explainHandshake(ctx, limited context.Context, l *link, h host, keys *hostK
 	case errors.As(err, &algorithms):
 		return explainAlgorithms(algorithms, h)
 	case limited.Err() != nil && begin == "":
-		return fmt.Errorf("it accepted the connection and then said nothing for %v: its SSH server hangs, or the port belongs to something else: %w", handshakeTimeout, limited.Err())
+		return fmt.Errorf("it accepted the connection and then said nothing for %v: its SSH server hangs, or the port belongs to something else: %w", d.patience, limited.Err())
 	case limited.Err() != nil:
-		return fmt.Errorf("the log-in was not done within %v (the server said %q): the machine is overloaded or its SSH server hangs: %w", handshakeTimeout, firstLine(begin), limited.Err())
+		return fmt.Errorf("the log-in was not done within %v (the server said %q): the machine is overloaded or its SSH server hangs: %w", d.patience, firstLine(begin), limited.Err())
 	case begin != "" && !strings.Contains(begin, "SSH-"):
 		return fmt.Errorf("what answers is not an SSH server; it said %q: %w", firstLine(begin), err)
 	case strings.Contains(err.Error(), "unable to authenticate"), strings.Contains(err.Error(), "too many authentication"), strings.Contains(err.Error(), "Too many authentication"):

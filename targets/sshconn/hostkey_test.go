@@ -82,17 +82,25 @@ func TestKnownHostsEntries(t *testing.T) {
 		{"198.51.100.7", 2222, device, ""},
 		{"198.51.100.7", 22, device, ""},
 	} {
-		h := host{name: c.name, hostName: c.name, port: c.port, user: "u", known: []string{file}, target: &targets.SSH{}}
-		check, err := New(nil).hostKeys(h, targets.DialOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		err = check.judge(placeholder{}, c.key)
+		checkKnown(t, file, c.name, c.port, c.key, c.want)
+	}
+}
+
+// checkKnown judges key by file; want is a part of the refusal, "" for none.
+func checkKnown(t *testing.T, file, name string, port int, key ssh.PublicKey, want string) {
+	t.Helper()
+	h := host{name: name, hostName: name, port: port, user: "u", known: []string{file}, target: &targets.SSH{}}
+	check, err := New(nil).hostKeys(h, targets.DialOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the second answer comes from memory
+		err = check.judge(placeholder{}, key)
 		switch {
-		case c.want == "" && err != nil:
-			t.Errorf("%s port %d: %v; want accepted", c.name, c.port, err)
-		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), file)):
-			t.Errorf("%s port %d: %v; want %q and the file", c.name, c.port, err, c.want)
+		case want == "" && err != nil:
+			t.Errorf("%s port %d: %v; want accepted", name, port, err)
+		case want != "" && (err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), file)):
+			t.Errorf("%s port %d: %v; want %q and the file", name, port, err, want)
 		}
 	}
 }
@@ -165,4 +173,28 @@ func TestNewHostKeyAfterBoot(t *testing.T) {
 	if _, err := dialer.Dial(ctx, s, targets.DialOptions{AfterBoot: true}); err == nil {
 		t.Error("a changed key was accepted on a target that does not allow it")
 	}
+}
+
+func TestHostCertificates(t *testing.T) {
+	dir := t.TempDir()
+	key, ca := filepath.Join(dir, "host"), filepath.Join(dir, "ca")
+	run(t, "ssh-keygen", "-q", "-t", "ecdsa", "-N", "", "-f", key)
+	run(t, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", ca)
+	run(t, "ssh-keygen", "-q", "-s", ca, "-I", "id", "-h", "-n", "127.0.0.1", key+".pub")
+	d := targetstest.SSHD(t, "HostKey "+key, "HostCertificate "+key+"-cert.pub")
+	b, err := os.ReadFile(ca + ".pub")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pattern := range []string{"*", fmt.Sprintf("[127.0.0.1]:%d", d.SSH.Port)} {
+		if err := os.WriteFile(d.SSH.KnownHosts, []byte("@cert-authority "+pattern+" "+string(b)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		dial(t, d.SSH, targets.DialOptions{}).Close()
+	}
+	_, other := publicKey(t)
+	if err := os.WriteFile(d.SSH.KnownHosts, []byte("@cert-authority * "+other+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	dialError(t, d.SSH, 10*time.Second, "handshake", "host key refused")
 }

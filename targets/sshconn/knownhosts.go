@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/skeema/knownhosts"
 	"golang.org/x/crypto/ssh"
@@ -18,6 +19,11 @@ import (
 type knownHosts struct {
 	db    *knownhosts.HostKeyDB // nil: none of the files exists
 	files []string
+
+	// Every lookup goes through all hashed lines, so each is made once.
+	mu      sync.Mutex
+	answers map[string]answer   // name and key -> answer
+	kinds   map[string][]string // name -> algorithms
 }
 
 // knownFiles returns the parsed files, from memory as long as none changed.
@@ -40,7 +46,7 @@ func (d *Dialer) knownFiles(files []string) (*knownHosts, error) {
 	if k := d.known[key]; k != nil {
 		return k, nil
 	}
-	k := &knownHosts{files: files}
+	k := &knownHosts{files: files, answers: map[string]answer{}, kinds: map[string][]string{}}
 	if len(present) > 0 {
 		db, err := knownhosts.NewDB(present...)
 		if err != nil {
@@ -76,6 +82,24 @@ func (k *knownHosts) lookup(name string, remote net.Addr, key ssh.PublicKey) (an
 	if k.db == nil {
 		return answer{}, nil
 	}
+	id := name + " " + string(key.Marshal())
+	k.mu.Lock()
+	a, ok := k.answers[id]
+	k.mu.Unlock()
+	if ok {
+		return a, nil
+	}
+	a, err := k.search(name, remote, key)
+	if _, cert := key.(*ssh.Certificate); err == nil && !cert { // a certificate can run out
+		k.mu.Lock()
+		k.answers[id] = a
+		k.mu.Unlock()
+	}
+	return a, err
+}
+
+// search is lookup without memory.
+func (k *knownHosts) search(name string, remote net.Addr, key ssh.PublicKey) (answer, error) {
 	a, err := k.once(name, remote, key)
 	if err != nil || a.verdict != unknown {
 		return a, err
@@ -118,6 +142,18 @@ func (k *knownHosts) algorithms(name string) []string {
 	if k.db == nil {
 		return nil
 	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	all, ok := k.kinds[name]
+	if !ok {
+		all = k.listed(name)
+		k.kinds[name] = all
+	}
+	return all
+}
+
+// listed is algorithms without memory.
+func (k *knownHosts) listed(name string) []string {
 	keys := k.db.HostKeys(name)
 	if bare, other := withoutPort(name); other && len(keys) == 0 {
 		keys = k.db.HostKeys(bare)

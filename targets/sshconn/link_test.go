@@ -61,10 +61,26 @@ func TestServersThatMisbehave(t *testing.T) {
 	}
 }
 
+func TestTheHandshakeHasItsOwnDeadline(t *testing.T) {
+	for fault, word := range map[targetstest.Fault]string{
+		targetstest.SilentAccept: "then said nothing for 200ms",
+		targetstest.SilentBanner: "SSH-2.0-Silent_1.0",
+		targetstest.SilentAuth:   "was not done within 200ms",
+	} {
+		f := targetstest.NewFake(t, targetstest.FakeOptions{Fault: fault})
+		d := New(nil)
+		d.patience = 200 * time.Millisecond
+		_, err := d.Dial(context.Background(), f.SSH, targets.DialOptions{})
+		if err == nil || !strings.Contains(err.Error(), word) || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%s: %v; want a deadline, and the words %q", fault, err, word)
+		}
+	}
+}
+
 func TestNothingThere(t *testing.T) {
 	port := targetstest.FreePort(t)
 	dialError(t, targets.SSH{Host: "127.0.0.1", Port: port, ConfigFile: "none"}, 5*time.Second, "connect", "nothing listens on port")
-	dialError(t, targets.SSH{Host: "no-such-name.invalid", ConfigFile: "none"}, 20*time.Second, "connect", "no-such-name.invalid", "looked up")
+	dialError(t, targets.SSH{Host: "no..such..name", ConfigFile: "none"}, 20*time.Second, "connect", "no..such..name", "looked up")
 	dialError(t, targets.SSH{Host: "-oProxyCommand=x", ConfigFile: "none"}, 5*time.Second, "connect", "begins with a dash")
 	dialError(t, targets.SSH{ConfigFile: "none"}, 5*time.Second, "connect", "no host given")
 }
