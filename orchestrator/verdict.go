@@ -46,6 +46,9 @@ func (t *trial) judge(ctx context.Context, runErr error, rec *results.Record) {
 			rec.Outcome, rec.Reason = t.classify(ctx, err)
 		}
 	}
+	if rec.Outcome == results.NotApplicable {
+		return // it did not run: there is nothing to read
+	}
 	parsed, err := t.scenario.Run.Parse(os.DirFS(t.dir))
 	parsed.Notes = append(parsed.Notes, t.notes...)
 	if rec.Outcome == results.OK {
@@ -58,8 +61,15 @@ func (t *trial) judge(ctx context.Context, runErr error, rec *results.Record) {
 	} else if err != nil {
 		rec.Collect = err.Error()
 	}
+	snaps, serr := t.snapshots()
+	if serr != nil {
+		rec.Collect = "spool: " + serr.Error()
+	}
+	rec.Summary = activity(snaps)
+	if why := vmstat.CPUsChanged(snaps); why != "" && rec.Outcome == results.OK {
+		rec.Outcome, rec.Reason = results.Invalid, why
+	}
 	rec.Parsed = &parsed
-	rec.Summary = t.activity(rec)
 }
 
 // crash is the first sign on the console, since the workload began, that the
@@ -126,26 +136,6 @@ func (t *trial) classify(ctx context.Context, err error) (results.Outcome, strin
 func isLink(err error) bool {
 	var l *targets.LinkError
 	return errors.As(err, &l)
-}
-
-// activity summarises vmstat.csv; nil when there is none to summarise.
-func (t *trial) activity(rec *results.Record) *results.Activity {
-	f, err := os.Open(filepath.Join(t.dir, "vmstat.csv"))
-	if err != nil {
-		return nil
-	}
-	defer f.Close()
-	rows, err := vmstat.ReadCSV(f)
-	if err != nil {
-		rec.Collect = "vmstat.csv: " + err.Error()
-		return nil
-	}
-	s := vmstat.Summarise(rows)
-	if s.Samples == 0 {
-		return nil
-	}
-	return &results.Activity{Samples: s.Samples, Seconds: s.Seconds, Switches: s.Switches, Interrupts: s.Interrupts,
-		User: s.User, System: s.System, Idle: s.Idle, Wait: s.Wait, Steal: s.Steal, Missing: s.Missing}
 }
 
 // writeJSON leaves the verdict beside the raw files.

@@ -14,7 +14,7 @@ import (
 // is a failed trial. Levels are scenarios, and their runs are never mixed.
 type Kernbench struct {
 	Source  string   `hcl:"source,optional" doc:"directory of the source tree on the target"`
-	Archive string   `hcl:"archive,optional" doc:"tar file on the controller, unpacked on the target once a boot, instead of source"`
+	Archive string   `hcl:"archive,optional,path" doc:"tar file on the controller, unpacked on the target once a boot, instead of source"`
 	Level   string   `hcl:"level,optional" doc:"\"single\": 1 job; \"half\": one for every two CPUs; \"optimal\" (default): one for each; \"maximal\": no limit"`
 	Jobs    int      `hcl:"jobs,optional" doc:"number of jobs, instead of the level's"`
 	Goals   []string `hcl:"goals,optional" doc:"make goals (default: the tree's own)"`

@@ -18,7 +18,7 @@ func (b *builder) cell(p results.PlannedCell) Cell {
 		for _, a := range boot.Trials {
 			valid[a] = true
 			if a.Parsed != nil {
-				for _, w := range a.Parsed.Warnings {
+				for _, w := range warningsOf(a) {
 					c.Warnings = count(c.Warnings, w)
 				}
 			}
@@ -48,7 +48,7 @@ func (b *builder) trial(a *results.Attempt, counts bool) Trial {
 		t.Dir = b.rel(b.run.TrialDir(a.Slot, a.Number))
 	}
 	if a.Parsed != nil {
-		t.Values, t.Warnings, t.Notes = a.Parsed.Values, a.Parsed.Warnings, a.Parsed.Notes
+		t.Values, t.Warnings, t.Notes = a.Parsed.Values, warningsOf(a), a.Parsed.Notes
 	}
 	return t
 }
@@ -210,4 +210,17 @@ func (f *Figure) n() string {
 		}
 	}
 	return fmt.Sprintf("%dx%d", f.Boots, len(f.Raw[0]))
+}
+
+// warningsOf are the soft findings of an attempt: the workload's, then those of
+// its counters.
+func warningsOf(a *results.Attempt) []string {
+	var w []string
+	if a.Parsed != nil {
+		w = append(w, a.Parsed.Warnings...)
+	}
+	if a.Summary != nil {
+		w = append(w, a.Summary.Warnings...)
+	}
+	return w
 }
