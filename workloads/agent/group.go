@@ -50,3 +50,15 @@ func (j *Job) end(mark func(*Job)) {
 		j.signal(syscall.SIGTERM)
 	}
 }
+
+// killAll kills what is left of the task. Each death may hand the agent new
+// orphans, so it looks until there are none; what survives is stuck in the kernel.
+func (j *Job) killAll() {
+	for range 20 {
+		if len(j.members()) == 0 {
+			return
+		}
+		j.signal(syscall.SIGKILL)
+		pause(lookNS / 10)
+	}
+}

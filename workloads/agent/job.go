@@ -86,6 +86,12 @@ func (j *Job) Start(p Proc) (*Process, error) {
 	}
 	start := Now()
 	pid, err := syscall.ForkExec(path, argv, attr)
+	if err == syscall.EPERM && group != 0 {
+		// All that was left of the group went to sessions of their own.
+		attr.Sys.Pgid, group = 0, 0
+		start = Now()
+		pid, err = syscall.ForkExec(path, argv, attr)
+	}
 	if err != nil {
 		return nil, failure(argv[0] + ": cannot be started: " + err.Error())
 	}

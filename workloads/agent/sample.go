@@ -3,6 +3,7 @@ package agent
 import (
 	"bytes"
 	"syscall"
+	"unsafe"
 
 	"kernsweep/workloads/wire"
 )
@@ -10,11 +11,11 @@ import (
 // sampler copies the counters of /proc into a spool. Its files stay open and
 // its buffers are reused: a sample allocates nothing once they have grown.
 type sampler struct {
-	files [4]source
-	chunk []byte
-	out   []byte
-	count int
-	late  int // scheduled samples that were skipped because they were overdue
+	files   [4]source
+	records [4]wire.Record
+	chunk   []byte
+	out     []byte
+	late    int // scheduled samples that were skipped because they were overdue
 }
 
 // source is one file of /proc and what of it is kept.
@@ -71,21 +72,25 @@ func (s *sampler) close() {
 // moment before /proc/stat is read.
 func (s *sampler) sample(w *wire.Writer) {
 	now := Now()
+	s.out = s.out[:0]
+	n := 0
 	for i := range s.files {
 		f := &s.files[i]
-		if f.fd < 0 {
-			continue
-		}
-		if b := s.read(f); len(b) > 0 {
-			w.Write(f.typ, now, "", b)
+		from := len(s.out)
+		if s.read(f); len(s.out) > from {
+			// When out grows, what was taken before stays where it was.
+			s.records[n] = wire.Record{Type: f.typ, MonoNS: now, Body: s.out[from:]}
+			n++
 		}
 	}
-	s.count++
+	w.WriteAll(s.records[:n]) // a full spool is noted at the end
 }
 
-// read returns the wanted lines of f, valid until the next call.
-func (s *sampler) read(f *source) []byte {
-	s.out = s.out[:0]
+// read appends the wanted lines of f to out.
+func (s *sampler) read(f *source) {
+	if f.fd < 0 || rewind(f.fd) != 0 {
+		return
+	}
 	c := cutter{source: f, stat: f.typ == wire.TypeStat}
 	for off := 0; !c.done; {
 		chunk := s.chunk
@@ -94,20 +99,34 @@ func (s *sampler) read(f *source) []byte {
 		if f.last != nil && off == 0 && f.need > 0 && f.need < len(chunk) {
 			chunk = chunk[:f.need]
 		}
-		n, err := syscall.Pread(f.fd, chunk, int64(off))
+		n, err := readNow(f.fd, chunk)
 		if err == syscall.EINTR {
 			continue
 		}
 		if n <= 0 {
-			break
+			return
 		}
 		s.out = c.cut(s.out, chunk[:n])
 		off += n
 		if c.done {
 			f.need = off - n + c.used + 64 // numbers grow
 		}
+		if f.last == nil && n < len(chunk) {
+			return // these files are made in one piece: this was the end
+		}
 	}
-	return s.out
+}
+
+// rewind and readNow tell the Go scheduler nothing: these calls never block,
+// and its bookkeeping would cost more than they do.
+func rewind(fd int) syscall.Errno {
+	_, _, e := syscall.RawSyscall(syscall.SYS_LSEEK, uintptr(fd), 0, 0)
+	return e
+}
+
+func readNow(fd int, b []byte) (int, syscall.Errno) {
+	n, _, e := syscall.RawSyscall(syscall.SYS_READ, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)))
+	return int(n), e
 }
 
 // cutter keeps the wanted lines of a file that arrives in chunks.

@@ -10,6 +10,7 @@ import (
 type spoolFile struct {
 	fd   int
 	path string
+	size int64
 }
 
 // reserve is kept in a file of its own, and given back before the end record is
@@ -53,18 +54,13 @@ func writeReserve(path string) error {
 }
 
 func (f *spoolFile) Write(b []byte) (int, error) {
-	off, err := syscall.Seek(f.fd, 0, 1)
-	if err != nil {
-		return 0, err
-	}
 	n, err := writeAll(f.fd, b)
-	if err != nil {
+	if err != nil && syscall.Ftruncate(f.fd, f.size) == nil {
 		// Half a record would make everything after it unreadable.
-		if syscall.Ftruncate(f.fd, off) == nil {
-			syscall.Seek(f.fd, off, 0)
-			n = 0
-		}
+		syscall.Seek(f.fd, f.size, 0)
+		n = 0
 	}
+	f.size += int64(n)
 	return n, err
 }
 

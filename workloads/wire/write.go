@@ -42,7 +42,26 @@ func NewWriter(w io.Writer, limit int64) (*Writer, error) {
 func (w *Writer) Write(typ string, monoNS int64, name string, body []byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	b := append(w.buf[:0], typ...)
+	w.buf = appendRecord(w.buf[:0], typ, monoNS, name, body)
+	return w.flush(typ)
+}
+
+// WriteAll appends records of one kind with a single write: all or none.
+func (w *Writer) WriteAll(rs []Record) error {
+	if len(rs) == 0 {
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.buf = w.buf[:0]
+	for i := range rs {
+		w.buf = appendRecord(w.buf, rs[i].Type, rs[i].MonoNS, rs[i].Name, rs[i].Body)
+	}
+	return w.flush(rs[0].Type)
+}
+
+func appendRecord(b []byte, typ string, monoNS int64, name string, body []byte) []byte {
+	b = append(b, typ...)
 	b = append(b, ' ')
 	b = strconv.AppendInt(b, monoNS, 10)
 	b = append(b, ' ')
@@ -53,13 +72,16 @@ func (w *Writer) Write(typ string, monoNS int64, name string, body []byte) error
 	}
 	b = append(b, '\n')
 	b = append(b, body...)
-	b = append(b, '\n')
-	w.buf = b
-	if !w.fits(typ, int64(len(b))) {
+	return append(b, '\n')
+}
+
+// flush writes the buffer, which holds records like typ.
+func (w *Writer) flush(typ string) error {
+	if !w.fits(typ, int64(len(w.buf))) {
 		w.full = true
 		return ErrFull
 	}
-	n, err := w.w.Write(b)
+	n, err := w.w.Write(w.buf)
 	w.size += int64(n)
 	if err != nil && w.err == nil {
 		w.err = err
