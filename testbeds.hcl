@@ -64,12 +64,12 @@ kernel "cfs_61" {
   release   = "6.1.*"
   image "amd64" {
     kernel  = "lab/img/vmlinuz-amd64-6.1"
-    initrd  = "lab/img/base-amd64.cpio,lab/img/mods-amd64-6.1.cpio"
+    initrd  = "lab/img/base-amd64.cpio,lab/img/tools-amd64.cpio,lab/img/mods-amd64-6.1.cpio"
     cmdline = local.plain
   }
   image "mipsle" {
     kernel  = "lab/img/vmlinuz-mipsel-6.1"
-    initrd  = "lab/img/base-mipsel.cpio,lab/img/mods-mipsel-6.1.cpio"
+    initrd  = "lab/img/base-mipsel.cpio,lab/img/tools-mipsel.cpio,lab/img/mods-mipsel-6.1.cpio"
     cmdline = local.quiet
   }
 }
@@ -79,7 +79,7 @@ kernel "cfs_61_coarse" {
   release   = "6.1.*"
   image "mipsle" {
     kernel  = "lab/img/vmlinuz-mipsel-6.1"
-    initrd  = "lab/img/base-mipsel.cpio,lab/img/mods-mipsel-6.1.cpio"
+    initrd  = "lab/img/base-mipsel.cpio,lab/img/tools-mipsel.cpio,lab/img/mods-mipsel-6.1.cpio"
     cmdline = "${local.quiet} ${local.coarse}"
   }
 }
@@ -89,7 +89,7 @@ kernel "eevdf_612" {
   release   = "6.12.*"
   image "amd64" {
     kernel  = "lab/img/vmlinuz-amd64-6.12"
-    initrd  = "lab/img/base-amd64.cpio,lab/img/mods-amd64-6.12.cpio"
+    initrd  = "lab/img/base-amd64.cpio,lab/img/tools-amd64.cpio,lab/img/mods-amd64-6.12.cpio"
     cmdline = local.plain
   }
 }

@@ -1,7 +1,8 @@
 # shellcheck shell=bash disable=SC2154 # lab, here and tmp are set by scripts/lab
-# The two segments of a guest's initial RAM disk: a userland, equal for all
-# kernels of an architecture, and one kernel's modules. Uncompressed: an emulated
-# CPU unpacks slowly, while QEMU loads megabytes in no time.
+# The segments of a guest's initial RAM disk: a base to log in to and the tools
+# of workloads, equal for all kernels of an architecture, and one kernel's
+# modules. Uncompressed: an emulated CPU unpacks slowly, while QEMU loads
+# megabytes in no time.
 
 # archive DIR OUT packs a folder; owners and times do not depend on this machine.
 archive() {
@@ -9,34 +10,38 @@ archive() {
 	(cd "$1" && find . -print0 | LC_ALL=C sort -z | cpio --null -o -H newc -R 0:0 --reproducible --quiet) >"$2"
 }
 
-# userland_segment ARCH TRIPLET LOADER DEBS OUT
-userland_segment() {
-	local triplet=$2 loader=$3 debs=$4 out=$5 w=$tmp/u-$1 root=$tmp/root-$1 f
-	mkdir -p "$root" "$w"
-	for f in "$debs"/*.deb; do
+# userland ARCH TRIPLET LOADER DEBS makes base-ARCH.cpio and tools-ARCH.cpio.
+userland() {
+	local triplet=$2 loader=$3 w=$tmp/u-$1 t=$tmp/t-$1 root=$tmp/root-$1 f
+	mkdir -p "$root" "$w" "$t/usr/bin"
+	for f in "$4"/*.deb; do
 		case $f in */linux-image-*) ;; *) dpkg-deb -x "$f" "$root" ;; esac
 	done
 	skeleton "$w"
 	cp "$root/bin/busybox" "$w/bin/busybox"
 	cp "$root/usr/sbin/dropbear" "$w/usr/sbin/"
 	cp "$root/usr/lib/openssh/sftp-server" "$w/usr/lib/sftp-server"
-	cp "$root/usr/bin/iperf" "$w/usr/bin/"
-	[ ! -e "$root/usr/bin/iperf3" ] || cp "$root/usr/bin/iperf3" "$w/usr/bin/"
-	mkdir -p "$w/lib/$triplet" "$w/$(dirname "$loader")"
-	for f in "$root/lib/$triplet" "$root/usr/lib/$triplet"; do
-		libraries "$f" "$w/lib/$triplet"
-	done
+	mkdir -p "$w/$(dirname "$loader")"
 	cp -L "$root/lib/$triplet/$(basename "$loader")" "$w/$loader"
-	archive "$w" "$out"
-	rm -rf "$w" "$root"
+	libraries "$root" "$triplet" "$w" libc.so.6 libcrypt.so.1 libz.so.1 libtomcrypt.so.1 libtommath.so.1 libgmp.so.10
+	archive "$w" "$tmp/img/base-$1.cpio"
+	for f in iperf iperf3; do
+		[ ! -e "$root/usr/bin/$f" ] || cp "$root/usr/bin/$f" "$t/usr/bin/"
+	done
+	libraries "$root" "$triplet" "$t" libm.so.6 libstdc++.so.6 libgcc_s.so.1 libiperf.so.0 libsctp.so.1 libcrypto.so.3 libssl.so.3
+	archive "$t" "$tmp/img/tools-$1.cpio"
+	rm -rf "$w" "$t" "$root"
 }
 
-# libraries FROM TO copies the shared libraries that the tools need.
+# libraries ROOT TRIPLET TO NAME... copies those shared libraries that ROOT has.
 libraries() {
-	local l
-	for l in libc.so.6 libm.so.6 libcrypt.so.1 libz.so.1 libtomcrypt.so.1 libtommath.so.1 libgmp.so.10 \
-		libstdc++.so.6 libgcc_s.so.1 libiperf.so.0 libsctp.so.1 libcrypto.so.3 libssl.so.3; do
-		[ ! -e "$1/$l" ] || cp -L "$1/$l" "$2/$l"
+	local from=$1 triplet=$2 to=$3/lib/$2 l d
+	shift 3
+	mkdir -p "$to"
+	for l; do
+		for d in "$from/lib/$triplet" "$from/usr/lib/$triplet"; do
+			[ ! -e "$d/$l" ] || cp -L "$d/$l" "$to/$l"
+		done
 	done
 }
 

@@ -118,7 +118,7 @@ mips_userland() {
 	if [ -s "$lab/img/base-mips.cpio" ] && [ "$(cat "$lab/src/base-mips.recipe" 2>/dev/null || true)" = "$recipe" ]; then
 		return 0
 	fi
-	tmp=$lab/tmp
+	tmp=$lab/tmp-mips
 	w=$tmp/mips
 	rm -rf "$tmp"
 	mkdir -p "$w"
@@ -134,8 +134,10 @@ mips_userland() {
 need mips-linux-gnu-gcc:gcc-mips-linux-gnu mipsel-linux-gnu-gcc:gcc-mipsel-linux-gnu make:make gcc:gcc flex:flex bison:bison bc:bc perl:perl
 [ -e /usr/mips-linux-gnu/lib/libc.a ] || die "missing tools; install them with: apt-get install libc6-dev-mips-cross"
 start=$SECONDS
-find_archive
 mkdir -p "$lab/src/mips-root"
+exec 9>"$lab/.lock-mips"
+flock 9 # another scripts/lab --mips may be at it
+find_archive
 sources 6.1 $suite
 build_kernel 6.1 be hz100-none
 build_kernel 6.1 be hz1000-preempt

@@ -69,7 +69,7 @@ func guest(t *testing.T, arch, version, args string) (*Machine, *targets.Target,
 	img := dir + "/img/"
 	return m, &targets.Target{Name: "guest", Arch: arch}, targets.Kernel{Name: "k" + version, Cmdline: strings.TrimSpace(args), Nonce: "kernsweep.boot=cafe",
 		Image: targets.Image{Kernel: img + "vmlinuz-" + name + "-" + version,
-			Initrd: img + "base-" + name + ".cpio," + img + "mods-" + name + "-" + version + ".cpio"}}
+			Initrd: img + "base-" + name + ".cpio," + img + "tools-" + name + ".cpio," + img + "mods-" + name + "-" + version + ".cpio"}}
 }
 
 // transcript gathers a console and lets a test wait for text on it.
