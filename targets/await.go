@@ -41,9 +41,8 @@ func (b *booting) await(ctx context.Context) (Conn, string, error) {
 			return nil, "", b.kernelError(StageNotRebooted, fmt.Errorf("a kernel started on the console, but what answers has the boot_id of an earlier boot, %s",
 				b.old[len(b.old)-1]))
 		}
-		if b.stillUp && !b.wasDown && time.Since(b.asked) > b.time.Down {
-			return nil, "", b.kernelError(StageNotRebooted, fmt.Errorf("boot %s still answers %s after the start was asked for",
-				b.old[len(b.old)-1], b.time.Down))
+		if errors.Is(err, errOldBoot) && time.Since(b.asked) > b.time.Down {
+			return nil, "", b.notRebooted(b.time.Down)
 		}
 		if err := b.consoleOver(); err != nil {
 			return nil, "", err
@@ -58,13 +57,12 @@ func (b *booting) await(ctx context.Context) (Conn, string, error) {
 func (b *booting) awaitDown(ctx context.Context) (Conn, string, error) {
 	for b.phaseSeen() == PhaseAsked {
 		left := b.time.Down - time.Since(b.asked)
-		if left <= 0 && b.stillUp {
-			return nil, "", &NotDownError{b.t.Name, b.old[len(b.old)-1], b.time.Down}
+		if left <= 0 && errors.Is(b.lastDial, errOldBoot) {
+			return nil, "", b.notRebooted(b.time.Down)
 		}
 		if left <= 0 {
 			break // whatever answers there, it is not the old boot
 		}
-		b.stillUp = false
 		conn, id, err := b.try(ctx, min(left, tryTime))
 		if conn != nil {
 			return conn, id, nil
@@ -191,7 +189,6 @@ func (b *booting) sawOld(id string) {
 		b.noted = true
 		b.note("still up: boot " + id + " answers")
 	}
-	b.stillUp = true
 }
 
 func (b *booting) isOld(id string) bool {
@@ -201,6 +198,16 @@ func (b *booting) isOld(id string) bool {
 		}
 	}
 	return false
+}
+
+// notRebooted says that the boot from before the request answers: the fault of
+// the system that was asked, or else of this kernel's start.
+func (b *booting) notRebooted(waited time.Duration) error {
+	id := b.old[len(b.old)-1]
+	if b.traits.Running {
+		return &NotDownError{b.t.Name, id, waited}
+	}
+	return b.kernelError(StageNotRebooted, fmt.Errorf("boot %s still answers %s after the start was asked for", id, waited))
 }
 
 // pause waits, or until the console has something to say.
@@ -232,8 +239,8 @@ func (b *booting) over(ctx context.Context) error {
 	}
 	why := fmt.Sprintf("no answer over SSH within %s", b.time.Boot)
 	switch {
-	case b.stillUp && !b.wasDown:
-		return b.kernelError(StageNotRebooted, fmt.Errorf("the old boot still answers after %s", b.time.Boot))
+	case errors.Is(b.lastDial, errOldBoot):
+		return b.notRebooted(b.time.Boot)
 	case b.w == nil:
 		why += " (without a console, kernel and network cannot be told apart)"
 	case b.t.Ready != "" && !b.w.state().Ready:
