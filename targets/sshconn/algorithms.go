@@ -14,7 +14,7 @@ func clientConfig(h host, keys *hostKeyCheck, a *authentication) *ssh.ClientConf
 		Auth:              a.methods,
 		AuthCallback:      a.observe,
 		HostKeyCallback:   keys.check,
-		HostKeyAlgorithms: hostKeyAlgorithms(keys.preferred),
+		HostKeyAlgorithms: hostKeyAlgorithms(keys.preferred, h.noRSA),
 		BannerCallback:    func(string) error { return nil },
 	}
 	// AES-128-GCM costs the controller half of what ChaCha20 does.
@@ -30,25 +30,26 @@ func clientConfig(h host, keys *hostKeyCheck, a *authentication) *ssh.ClientConf
 
 // hostKeyAlgorithms puts those that known_hosts can verify first, and after
 // them the others, so that a changed key is reported as one instead of as a
-// lack of common algorithms. ed25519 leads the rest: Dropbear 2022.83 with only
-// such a key aborts on the library's own order.
-func hostKeyAlgorithms(preferred []string) []string {
-	all := append(slices.Clone(preferred), ssh.KeyAlgoED25519)
-	// Certificates can only be verified where known_hosts lists a CA, and then
-	// they are among the preferred.
-	for _, algorithm := range ssh.SupportedAlgorithms().HostKeys {
-		if !isCertAlgorithm(algorithm) {
-			all = append(all, algorithm)
-		}
-	}
-	all = append(all, ssh.KeyAlgoRSA) // SHA-1 signatures: last, for old devices
+// lack of common algorithms. RSA comes last: Dropbear 2022.83 agrees to RSA
+// signatures without having an RSA key, and then fails an assertion. noRSA
+// leaves RSA out altogether.
+func hostKeyAlgorithms(preferred []string, noRSA bool) []string {
+	all := slices.Concat(preferred, []string{
+		ssh.KeyAlgoED25519, ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384, ssh.KeyAlgoECDSA521,
+		ssh.KeyAlgoRSASHA256, ssh.KeyAlgoRSASHA512,
+		ssh.KeyAlgoRSA, // SHA-1 signatures, for old devices
+	})
 	var unique []string
 	for _, algorithm := range all {
-		if !slices.Contains(unique, algorithm) {
+		if !slices.Contains(unique, algorithm) && !(noRSA && isRSA(algorithm)) {
 			unique = append(unique, algorithm)
 		}
 	}
 	return unique
+}
+
+func isRSA(algorithm string) bool {
+	return slices.Contains(signatureNames(ssh.KeyAlgoRSA), algorithm)
 }
 
 func first(one string, all []string) []string {
@@ -62,8 +63,4 @@ func certAlgorithms() []string {
 		ssh.CertAlgoED25519v01, ssh.CertAlgoECDSA256v01, ssh.CertAlgoECDSA384v01, ssh.CertAlgoECDSA521v01,
 		ssh.CertAlgoRSASHA512v01, ssh.CertAlgoRSASHA256v01,
 	}
-}
-
-func isCertAlgorithm(a string) bool {
-	return slices.Contains(certAlgorithms(), a)
 }

@@ -8,9 +8,12 @@ package sshconn
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -96,6 +99,17 @@ func (d *Dialer) hop(ctx context.Context, from *ssh.Client, h host, o targets.Di
 		return nil, nil, &targets.LinkError{Phase: "connect", Err: fmt.Errorf("%s: %w", h, err)}
 	}
 	defer leave()
+	client, l, lerr := d.attempt(ctx, from, h, o)
+	if lerr != nil && l != nil && lerr.Phase == "handshake" && strings.Contains(l.begin(), "dropbear") && errors.Is(lerr, io.EOF) {
+		// It may have agreed to an RSA key that it lacks (see hostKeyAlgorithms).
+		h.noRSA = true
+		client, l, lerr = d.attempt(ctx, from, h, o)
+	}
+	return client, l, lerr
+}
+
+// attempt makes one connection and one handshake.
+func (d *Dialer) attempt(ctx context.Context, from *ssh.Client, h host, o targets.DialOptions) (*ssh.Client, *link, *targets.LinkError) {
 	raw, err := connect(ctx, from, h)
 	if err != nil {
 		return nil, nil, &targets.LinkError{Phase: "connect", Err: fmt.Errorf("%s: %w", h, explainConnect(ctx, h, err))}
@@ -104,7 +118,7 @@ func (d *Dialer) hop(ctx context.Context, from *ssh.Client, h host, o targets.Di
 	client, lerr := d.handshake(ctx, l, h, o)
 	if lerr != nil {
 		raw.Close()
-		return nil, nil, lerr
+		return nil, l, lerr
 	}
 	return client, l, nil
 }

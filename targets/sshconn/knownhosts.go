@@ -174,11 +174,13 @@ func (k *knownHosts) listed(name string) []string {
 }
 
 // signatureAlgorithms are the names under which a host proves that it has key.
-func signatureAlgorithms(key ssh.PublicKey) []string {
-	if key.Type() == ssh.KeyAlgoRSA {
+func signatureAlgorithms(key ssh.PublicKey) []string { return signatureNames(key.Type()) }
+
+func signatureNames(keyType string) []string {
+	if keyType == ssh.KeyAlgoRSA {
 		return []string{ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256, ssh.KeyAlgoRSA}
 	}
-	return []string{key.Type()}
+	return []string{keyType}
 }
 
 // withoutPort returns name with port 22, and whether that differs.

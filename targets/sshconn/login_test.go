@@ -179,3 +179,47 @@ func TestLegacyAlgorithms(t *testing.T) {
 	f.SSH.Algorithms = "ancient"
 	dialError(t, f.SSH, 10*time.Second, "connect", `algorithms = "ancient" is unknown`)
 }
+
+func TestKeyTypes(t *testing.T) {
+	d, bear := targetstest.SSHD(t), targetstest.Dropbear(t)
+	for _, kind := range []string{"rsa", "ecdsa", "ed25519"} {
+		key := filepath.Join(t.TempDir(), "key")
+		run(t, "ssh-keygen", "-q", "-t", kind, "-N", "", "-f", key)
+		public, err := os.ReadFile(key + ".pub")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for file, s := range map[string]targets.SSH{
+			filepath.Join(d.Dir, "authorized_keys"):                    d.SSH,
+			filepath.Join(bear.Dir, "home", ".ssh", "authorized_keys"): bear.SSH,
+		} {
+			if err := os.WriteFile(file, public, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			s.Key = key
+			dial(t, s, targets.DialOptions{}).Close()
+		}
+	}
+}
+
+// Dropbear without an RSA key fails an assertion when it agrees to RSA, and then
+// just closes the connection.
+func TestDropbearWithOneHostKey(t *testing.T) {
+	for _, kind := range []string{"rsa", "ecdsa", "ed25519"} {
+		key := filepath.Join(t.TempDir(), "key")
+		run(t, "dropbearkey", "-t", kind, "-f", key)
+		d := targetstest.Dropbear(t, "-r", key)
+		s := d.SSH
+		s.KnownHosts = filepath.Join(d.Dir, "none")
+		dialError(t, s, 20*time.Second, "handshake", "it is unknown", fmt.Sprintf("[127.0.0.1]:%d ", s.Port))
+		// A device that had an RSA key until it was re-flashed.
+		old := filepath.Join(t.TempDir(), "old")
+		run(t, "ssh-keygen", "-q", "-t", "rsa", "-N", "", "-f", old)
+		public, err := os.ReadFile(old + ".pub")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.HostKeys = []string{string(public)}
+		dialError(t, s, 20*time.Second, "handshake", "host_keys pins ssh-rsa")
+	}
+}

@@ -28,6 +28,7 @@ type host struct {
 	proxyCommand   string
 	connectTimeout time.Duration
 	legacy         bool
+	noRSA          bool         // leave RSA host keys out
 	target         *targets.SSH // nil for a jump host
 }
 
