@@ -56,7 +56,9 @@ func (c *fakeConn) Run(ctx context.Context, cmd targets.Cmd) (targets.Exit, erro
 	if c.hold != nil && c.hold(cmd.Argv) {
 		_, err := c.runAndLose(argv)
 		<-ctx.Done()
+		c.mu.Lock()
 		c.lost = false
+		c.mu.Unlock()
 		if _, ok := err.(*targets.LinkError); ok {
 			err = ctx.Err()
 		}

@@ -56,6 +56,7 @@ func ended(t *testing.T, s *wire.Spool, status, reason string) {
 }
 
 func TestShellAgent(t *testing.T) {
+	t.Parallel()
 	for name, shell := range shells() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -90,6 +91,7 @@ func TestShellAgent(t *testing.T) {
 }
 
 func TestShellAgentCaps(t *testing.T) {
+	t.Parallel()
 	for name, shell := range shells() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -106,6 +108,7 @@ func TestShellAgentCaps(t *testing.T) {
 }
 
 func TestShellAgentDeadlines(t *testing.T) {
+	t.Parallel()
 	for name, shell := range shells() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -131,6 +134,7 @@ func TestShellAgentDeadlines(t *testing.T) {
 }
 
 func TestShellAgentServers(t *testing.T) {
+	t.Parallel()
 	for name, shell := range shells() {
 		t.Run(name, func(t *testing.T) {
 			l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -53,6 +53,7 @@ func (l *links) dial(ctx context.Context) (targets.Conn, error) {
 // TestKilledServer kills the server's processes in the middle of a task: the
 // spool comes over a second link, whole.
 func TestKilledServer(t *testing.T) {
+	t.Parallel()
 	for name, start := range servers() {
 		for _, kind := range []string{"go", "shell"} {
 			t.Run(name+"/"+kind, func(t *testing.T) {
