@@ -3,6 +3,7 @@ package agent
 import (
 	"strconv"
 	"strings"
+	"syscall"
 )
 
 // procInfo is the part of /proc/PID/stat that identifies a process.
@@ -13,13 +14,20 @@ type procInfo struct {
 	start            string // field 22, in ticks since boot
 }
 
-// readProc reads /proc/PID/stat; ok is false when there is no such process.
+// readProc reads /proc/PID/stat; ok is false when there is no such process. It
+// leaves little garbage: it runs for every process of the machine.
 func readProc(pid int) (procInfo, bool) {
-	b, err := readFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	fd, err := syscall.Open("/proc/"+strconv.Itoa(pid)+"/stat", syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {
 		return procInfo{}, false
 	}
-	return parseProc(string(b))
+	defer syscall.Close(fd)
+	var buf [768]byte
+	n, err := syscall.Read(fd, buf[:])
+	if err != nil || n <= 0 {
+		return procInfo{}, false
+	}
+	return parseProc(string(buf[:n]))
 }
 
 // parseProc takes the command name between the first "(" and the last ")",
@@ -29,15 +37,26 @@ func parseProc(s string) (p procInfo, ok bool) {
 	if open < 1 || end < open {
 		return p, false
 	}
-	f := strings.Fields(s[end+1:])
-	if len(f) < 20 || len(f[0]) != 1 {
-		return p, false
-	}
-	p.name, p.state, p.start = s[open+1:end], f[0][0], f[19]
+	p.name = s[open+1 : end]
 	var errs [3]error
 	p.pid, errs[0] = strconv.Atoi(strings.TrimSpace(s[:open]))
-	p.ppid, errs[1] = strconv.Atoi(f[1])
-	p.group, errs[2] = strconv.Atoi(f[2])
+	rest := strings.TrimSpace(s[end+1:])
+	for i := 3; i <= 22; i++ { // the numbers of the fields in proc(5)
+		var f string
+		f, rest, _ = strings.Cut(rest, " ")
+		switch {
+		case f == "" || i == 3 && len(f) != 1:
+			return p, false
+		case i == 3:
+			p.state = f[0]
+		case i == 4:
+			p.ppid, errs[1] = strconv.Atoi(f)
+		case i == 5:
+			p.group, errs[2] = strconv.Atoi(f)
+		case i == 22:
+			p.start = f
+		}
+	}
 	return p, errs[0] == nil && errs[1] == nil && errs[2] == nil
 }
 

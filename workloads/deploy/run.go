@@ -58,9 +58,13 @@ func (a *Agent) Run(ctx context.Context, t workloads.Task) error {
 		defer cancel()
 	}
 	err := r.perform(runCtx)
-	if err != nil && ctx.Err() != nil {
+	if err != nil && runCtx.Err() != nil {
 		r.interrupt(ctx)
-		err = context.Cause(ctx)
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		} else {
+			err = fmt.Errorf("no answer %v after the deadline of %v: %w", margin, t.Deadline, err)
+		}
 	}
 	if serr := r.split(); err == nil {
 		err = serr
@@ -77,7 +81,8 @@ func (r *run) perform(ctx context.Context) error {
 		return nil
 	}
 	if err == nil && exit.Code == 2 {
-		if _, serr := os.Stat(r.file); serr == nil && r.complete() == nil {
+		if r.complete() == nil {
+			r.discard(ctx)
 			return nil
 		}
 		return fmt.Errorf("the agent refused: %s", firstLine(said))
