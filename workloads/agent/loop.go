@@ -29,7 +29,8 @@ type loop struct {
 	wake [2]int // a byte arrives when the task's function has returned
 	out  [2]output
 	buf  []byte
-	err  error // of the task's function; valid after wake
+	done chan error // what the task's function returned, there before wake
+	err  error      // the same, received
 
 	start, nextSample, deadline, stop, kill, giveUp, look, lookEnd int64
 	ready                                                          bool   // the task owned its port
@@ -37,7 +38,7 @@ type loop struct {
 }
 
 func newLoop(w *wire.Writer, o runFlags) (*loop, error) {
-	l := &loop{o: o, w: w, sam: newSampler(), buf: make([]byte, readBytes),
+	l := &loop{o: o, w: w, sam: newSampler(), buf: make([]byte, readBytes), done: make(chan error, 1),
 		wake: [2]int{-1, -1}, out: [2]output{{fd: -1}, {fd: -1}},
 		nextSample: never, deadline: never, stop: never, kill: never, giveUp: never, look: never}
 	l.job = &Job{spool: w, out: -1, err: -1, env: o.env, done: make(chan struct{})}
@@ -100,10 +101,13 @@ func (l *loop) run(fn Task) (status, reason string) {
 	}
 	wake := l.wake[1]
 	go func() {
-		l.err = fn(l.job, l.o.task[1:])
+		l.done <- fn(l.job, l.o.task[1:])
 		writeAll(wake, []byte{0})
 	}()
 	returned := l.wait()
+	if returned {
+		l.err = <-l.done
+	}
 	l.sam.sample(l.w)
 	if returned {
 		l.sweep()
