@@ -146,8 +146,16 @@ func (e *echo) Parse(files fs.FS) (workloads.Parsed, error) {
 
 // fakeLab is a lab of one machine, two kernels and the given scenarios.
 type fakeLab struct {
-	lab *config.Lab
-	m   *machine
+	lab    *config.Lab
+	m      *machine
+	others map[string]*machine // by SSH host
+}
+
+func (f *fakeLab) dial(ctx context.Context, s targets.SSH, o targets.DialOptions) (targets.Conn, error) {
+	if m := f.others[s.Host]; m != nil {
+		return m.dial(ctx, s, o)
+	}
+	return f.m.dial(ctx, s, o)
 }
 
 func newFakeLab(t *testing.T, scenarios map[string]workloads.Workload) *fakeLab {
@@ -190,7 +198,7 @@ func (f *fakeLab) executeIn(t *testing.T, ctx context.Context, run *results.Run,
 		t.Fatal(err)
 	}
 	defer w.Close()
-	r := &Runner{Lab: f.lab, Plan: p, Run: run, Journal: w, Before: before.Model, Dial: f.m.dial, Local: localconn.New(),
+	r := &Runner{Lab: f.lab, Plan: p, Run: run, Journal: w, Before: before.Model, Dial: f.dial, Local: localconn.New(),
 		Log: zaptest.NewLogger(t, zaptest.Level(zap.ErrorLevel)), Observe: observe}
 	runErr := r.Execute(ctx)
 	after, err := run.State()
