@@ -44,6 +44,7 @@ need_go() {
 		if go_is_new "$d"; then
 			PATH=$(dirname "$d"):$PATH
 			export PATH
+			fetch_toolchain
 			return 0
 		fi
 	done
@@ -56,6 +57,13 @@ need_go() {
 	"${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends -t bookworm-backports golang-1.23-go >/dev/null
 	PATH=/usr/lib/go-1.23/bin:$PATH
 	export PATH
+	fetch_toolchain
+}
+
+# fetch_toolchain: an older Go may fetch the newer one that go.mod names, also
+# where the environment forbids it.
+fetch_toolchain() {
+	GOTOOLCHAIN=local go list -m >/dev/null 2>&1 || export GOTOOLCHAIN=auto
 }
 
 # go_is_new GO: is it 1.21 or newer? GOTOOLCHAIN=local asks for its own version.
