@@ -25,7 +25,11 @@ func shellCannot(argv []string) string {
 func (a *Agent) installShell(ctx context.Context) error {
 	sum := sha256.Sum256([]byte(shellAgent))
 	a.kind, a.hash = "shell", hex.EncodeToString(sum[:])
-	name := "kernsweep-agent-" + a.hash[:12] + ".sh"
+	name := "kernsweep-agent-" + a.hash[:12]
+	if a.o.Instance != "" {
+		name += "-" + a.o.Instance
+	}
+	name += ".sh"
 	m, err := survey(ctx, a.link(), name)
 	if err != nil {
 		return err
