@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -20,7 +21,7 @@ const (
 	// endTime bounds the wait for what was closed to end.
 	endTime = time.Second
 	// killTimeout bounds the ending of a command.
-	killTimeout = 3 * time.Second
+	killTimeout = 5 * time.Second
 )
 
 // Run runs c.Argv. Besides *targets.LinkError and the context's error it
@@ -35,7 +36,7 @@ func (c *conn) Run(ctx context.Context, cmd targets.Cmd) (targets.Exit, error) {
 		c.quiet.Add(1)
 		defer c.quiet.Add(-1)
 	}
-	out := &preamble{out: newGate(cmd.Stdout)}
+	out := newPreamble(cmd.Stdout)
 	exit, err := c.exec(ctx, line, cmd, out)
 	if err == nil && exit.Signal == "" && !exit.NoStatus && out.pid.Load() == 0 {
 		err = c.shellError(ctx, out)
@@ -127,6 +128,11 @@ func (c *conn) withoutStatus(ctx context.Context, st *streams) (targets.Exit, er
 func (c *conn) kill(s *session, st *streams) {
 	ctx, cancel := context.WithTimeout(context.Background(), killTimeout)
 	defer cancel()
+	select { // the process id may still be on its way
+	case <-st.out.known:
+	case <-st.drained:
+	case <-time.After(endTime):
+	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -140,7 +146,7 @@ func (c *conn) kill(s *session, st *streams) {
 		}
 		kill := []string{"/bin/sh", "-c", `kill -9 -"$1" || kill -9 "$1"`, "sh", fmt.Sprint(pid)}
 		if line, err := commandLine(kill); err == nil {
-			_, err = c.exec(ctx, line, targets.Cmd{}, &preamble{out: newGate(nil)})
+			_, err = c.exec(ctx, line, targets.Cmd{}, newPreamble(nil))
 			if err != nil {
 				c.log.Info("could not make sure that a command has ended", zap.Int64("pid", pid), zap.Error(err))
 			}
@@ -192,8 +198,8 @@ func (s *session) connect(cmd targets.Cmd, out *preamble) *streams {
 		}
 		in := &source{r: cmd.Stdin}
 		_, _ = io.Copy(s.ch, in) // a write fails when the command no longer reads
-		if in.failed != nil {
-			st.failed <- fmt.Errorf("standard input: %w", in.failed)
+		if err := in.err(); err != nil {
+			st.failed <- fmt.Errorf("standard input: %w", err)
 		}
 	}()
 	return st
@@ -216,14 +222,25 @@ func (st *streams) shut() {
 
 // source keeps the error of a reader apart from that of the copy.
 type source struct {
-	r      io.Reader
+	r io.Reader
+
+	mu     sync.Mutex
 	failed error
 }
 
 func (s *source) Read(p []byte) (int, error) {
 	n, err := s.r.Read(p)
 	if err != nil && err != io.EOF {
+		s.mu.Lock()
 		s.failed = err
+		s.mu.Unlock()
 	}
 	return n, err
+}
+
+// err is the reader's own error, nil if it has none.
+func (s *source) err() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.failed
 }

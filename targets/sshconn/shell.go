@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -27,9 +28,14 @@ var errChatty = errors.New("the login shell prints without end before it runs th
 // command or a locked account answers everything with some status.
 type preamble struct {
 	out      *gate
-	pid      atomic.Int64 // 0 until the line came
+	pid      atomic.Int64  // 0 until the line came
+	known    chan struct{} // closed then
 	before   []byte
 	problems head // of standard error
+}
+
+func newPreamble(w io.Writer) *preamble {
+	return &preamble{out: newGate(w), known: make(chan struct{})}
 }
 
 func (p *preamble) Write(b []byte) (int, error) {
@@ -43,6 +49,7 @@ func (p *preamble) Write(b []byte) (int, error) {
 		if whole && err == nil && pid > 0 {
 			p.before = nil
 			p.pid.Store(pid)
+			close(p.known)
 			if len(rest) == 0 {
 				return len(b), nil
 			}
@@ -81,7 +88,7 @@ func (c *conn) shellName(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, shellTimeout)
 	defer cancel()
 	var out bytes.Buffer
-	plain := &preamble{out: newGate(&out)}
+	plain := newPreamble(&out)
 	plain.pid.Store(1) // no line is expected
 	if _, err := c.exec(ctx, "echo $SHELL", targets.Cmd{}, plain); err != nil {
 		return "name unknown: " + err.Error()

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -23,6 +24,7 @@ const cleanTimeout = 10 * time.Second
 // a rename. Its error wraps syscall.ENOSPC, EROFS, ETXTBSY, EACCES (no
 // permission, or an executable on a noexec mount), ENOENT or EISDIR where the
 // target gave that reason, and is a *targets.LinkError when the link failed.
+// When ctx ends, r may still be inside one Read.
 func (c *conn) Put(ctx context.Context, path string, mode fs.FileMode, r io.Reader) error {
 	tmp := path + ".kernsweep-" + strings.ToLower(rand.Text()[:8])
 	in := &source{r: r}
@@ -39,8 +41,8 @@ func (c *conn) Put(ctx context.Context, path string, mode fs.FileMode, r io.Read
 		return nil
 	}
 	c.clean(tmp)
-	if in.failed != nil {
-		return fmt.Errorf("put %s on %s: reading the source: %w", path, c.h, in.failed)
+	if failed := in.err(); failed != nil {
+		return fmt.Errorf("put %s on %s: reading the source: %w", path, c.h, failed)
 	}
 	return c.transferError(ctx, "put", path, err)
 }
@@ -99,8 +101,8 @@ func (c *conn) putPlain(ctx context.Context, tmp, path string, mode fs.FileMode,
 	if !exit.OK() {
 		return explainFile(exit, said)
 	}
-	if n, err := strconv.ParseInt(strings.TrimSpace(out.String()), 10, 64); err != nil || n != counted.n {
-		return fmt.Errorf("%d bytes were sent and %q arrived", counted.n, strings.TrimSpace(out.String()))
+	if n, err := strconv.ParseInt(strings.TrimSpace(out.String()), 10, 64); err != nil || n != counted.n.Load() {
+		return fmt.Errorf("%d bytes were sent and %q arrived", counted.n.Load(), strings.TrimSpace(out.String()))
 	}
 	exit, said, err = c.script(ctx, `if [ -d "$2" ]; then echo "Is a directory" >&2; exit 1; fi; mv -f "$1" "$2"`, nil, nil, tmp, path)
 	if err != nil {
@@ -174,11 +176,11 @@ func explainFile(exit targets.Exit, said string) error {
 
 type counter struct {
 	r io.Reader
-	n int64
+	n atomic.Int64
 }
 
 func (c *counter) Read(p []byte) (int, error) {
 	n, err := c.r.Read(p)
-	c.n += int64(n)
+	c.n.Add(int64(n))
 	return n, err
 }
