@@ -10,6 +10,8 @@ locals {
   # a measurement would share nothing but its session with what is measured.
   quiet = "loglevel=6 cryptomgr.notests noautogroup"
   plain = "${local.quiet} mitigations=off no_timer_check tsc=reliable"
+  # The kernels of scripts/lab --mips; ramfs may take more than half of the RAM.
+  tiny = "loglevel=6 rootfstype=ramfs"
   # CFS as a batch machine would have it: who runs is not preempted by a task that
   # wakes up before it has run for 25 ms.
   coarse = "lab.sched=wakeup_granularity_ns=100000000 lab.sched=min_granularity_ns=25000000"
@@ -45,6 +47,27 @@ target "malta" { # stands in for a router of 2008
   arch  = "mipsle"
   scale = 0.01
   boot "qemu" { icount = "shift=3" } # 8 ns an instruction
+}
+
+# The next two boot kernels that scripts/lab --mips builds.
+target "malta32" { # malta with a router's memory
+  class = class.guest
+  arch  = "mipsle"
+  scale = 0.01
+  boot "qemu" {
+    icount = "shift=3"
+    memory = 32
+  }
+}
+
+target "maltabe" { # big-endian, stands in for an access point of 180 MHz
+  class = class.guest
+  arch  = "mips"
+  scale = 0.01
+  boot "qemu" {
+    icount = "shift=4" # 16 ns an instruction
+    memory = 24
+  }
 }
 
 # 64 CPUs need more than one thread of the controller, so no icount: it measures
@@ -94,6 +117,41 @@ kernel "eevdf_612" {
   }
 }
 
+kernel "tiny_61" {
+  scheduler = "cfs"
+  release   = "6.1.*-hz100-none"
+  image "mipsle" {
+    kernel  = "lab/img/vmlinux-mipsel-6.1-hz100-none"
+    initrd  = "lab/img/base-mipsel.cpio"
+    cmdline = local.tiny
+  }
+  image "mips" {
+    kernel  = "lab/img/vmlinux-mips-6.1-hz100-none"
+    initrd  = "lab/img/base-mips.cpio.gz"
+    cmdline = local.tiny
+  }
+}
+
+kernel "tiny_61_preempt" {
+  scheduler = "cfs"
+  release   = "6.1.*-hz1000-preempt"
+  image "mips" {
+    kernel  = "lab/img/vmlinux-mips-6.1-hz1000-preempt"
+    initrd  = "lab/img/base-mips.cpio.gz"
+    cmdline = local.tiny
+  }
+}
+
+kernel "tiny_612" {
+  scheduler = "eevdf"
+  release   = "6.12.*-hz100-none"
+  image "mipsle" {
+    kernel  = "lab/img/vmlinux-mipsel-6.12-hz100-none"
+    initrd  = "lab/img/base-mipsel.cpio"
+    cmdline = local.tiny
+  }
+}
+
 # One transfer in each direction, the sender being the client: iperf times what
 # it sends. Throughput is by the guest's clock, the only one that counts under
 # icount. A small window keeps the queue between guest and controller short.
@@ -139,6 +197,44 @@ sweep "quick" {
     targets   = [target.malta]
     kernels   = [kernel.cfs_61, kernel.cfs_61_coarse]
     workloads = [workload.iperf.lab, workload.crunch.lab, workload.latency.lab]
+    baseline  = kernel.cfs_61
+  }
+}
+
+# After scripts/lab --mips. Its small targets have no iperf: the agent's own
+# stream stands in.
+workload "iperf" "tiny" {
+  tool     = "stream"
+  duration = "5s"
+}
+
+sweep "mips" {
+  boots  = 2
+  repeat = 1
+  warmup = 0
+  matrix {
+    targets   = [target.malta32]
+    kernels   = [kernel.tiny_61, kernel.tiny_612]
+    workloads = [workload.iperf.tiny, workload.crunch.lab, workload.latency.lab]
+    baseline  = kernel.tiny_61
+  }
+  matrix {
+    targets   = [target.maltabe]
+    kernels   = [kernel.tiny_61, kernel.tiny_61_preempt]
+    workloads = [workload.iperf.tiny, workload.crunch.lab, workload.latency.lab]
+    baseline  = kernel.tiny_61
+  }
+}
+
+# A server of 64 CPUs, for the long evening: it is slow, and not comparable.
+sweep "server" {
+  boots  = 1
+  repeat = 1
+  warmup = 0
+  matrix {
+    targets   = [target.server64]
+    kernels   = [kernel.cfs_61, kernel.eevdf_612]
+    workloads = [workload.crunch.lab, workload.latency.lab]
     baseline  = kernel.cfs_61
   }
 }
