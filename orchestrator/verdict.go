@@ -22,7 +22,17 @@ func (t *trial) writeEnded(ctx context.Context, how string) {
 		return
 	}
 	t.ended = true
-	t.lane.record(ctx, results.Record{Kind: results.KindEnded, Slot: &t.slot, Attempt: t.attempt, Note: how})
+	rec := results.Record{Kind: results.KindEnded, Slot: &t.slot, Attempt: t.attempt, Note: how}
+	word, reason, _ := strings.Cut(how, ": ")
+	switch word {
+	case "timeout":
+		rec.Outcome, rec.Reason = results.Failed, "it ran longer than its deadline and was ended: "+reason
+	case "failed":
+		rec.Outcome, rec.Reason = results.Failed, reason
+	case "link lost":
+		rec.Outcome, rec.Reason = results.Lost, how
+	}
+	t.lane.record(ctx, rec)
 }
 
 // end writes the ended record where the workload did not.

@@ -98,21 +98,25 @@ func crunchChild(args []string) int {
 	if !kernelTest(args[0]) {
 		return childFailed("crunch: " + args[0] + " is unknown, or this machine's floating point gives other results than it must")
 	}
-	k := newKernel(args[0], kb)
-	sum, ok := crunch(k, units)
-	if !ok {
-		return childFailed("crunch: " + args[0] + " got two results for the same work: memory or floating point is faulty")
-	}
+	fd := -1
 	if len(args) == 4 {
-		fd, err := strconv.Atoi(args[3])
-		if err == nil {
-			_, err = syscall.Write(fd, []byte(strconv.FormatUint(sum, 10)))
-		}
-		if err != nil {
+		if fd, err = strconv.Atoi(args[3]); err != nil {
 			return childFailed("crunch: descriptor " + args[3] + ": " + err.Error())
 		}
 	}
-	return 0
+	k := newKernel(args[0], kb)
+	return alone(func() int {
+		sum, ok := crunch(k, units)
+		if !ok {
+			return childFailed("crunch: " + args[0] + " got two results for the same work: memory or floating point is faulty")
+		}
+		if fd >= 0 {
+			if _, err := syscall.Write(fd, []byte(strconv.FormatUint(sum, 10))); err != nil {
+				return childFailed("crunch: descriptor " + args[3] + ": " + err.Error())
+			}
+		}
+		return 0
+	})
 }
 
 // childFailed says why a child gives up, and is its exit status.

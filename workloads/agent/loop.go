@@ -192,7 +192,7 @@ func (l *loop) lookAtPort(now int64) {
 	case owned:
 		l.look, l.ready = never, true
 		l.stop = after(Now(), l.o.stopAfter)
-		writeAll(1, []byte("ready\n")) // a closed pipe is noticed at the end
+		writeAll(1, []byte(wire.Ready)) // a closed pipe is noticed at the end
 	case why != "":
 		l.fail(now, why)
 	case now >= l.lookEnd:

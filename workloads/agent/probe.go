@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"runtime"
 	"strconv"
 	"syscall"
 	"unsafe"
@@ -9,8 +8,8 @@ import (
 
 // The wakeup probe is two processes joined by a pipe. The waker sleeps to an
 // absolute, random schedule and writes the time into the pipe; the sleeper is
-// blocked in read(2) and notes how long after that it runs. Both are on locked
-// threads, use raw system calls, and allocate nothing once they have begun.
+// blocked in read(2) and notes how long after that it runs. Both are forks with
+// one thread (alone), use raw system calls, and allocate nothing.
 //
 // Descriptors of both: 3 the pipe, 4 where the results go: one byte when ready,
 // and everything at the end. The waker has 5 as well: a byte starts it, the end
@@ -39,13 +38,17 @@ func wakerChild(args []string) int {
 	if !ok || n[0] < 1 || n[1] < 1 || n[2] < n[1] {
 		return childFailed("waker: needs SAMPLES PERIOD_MIN PERIOD_MAX DURATION SEED CPU")
 	}
-	runtime.LockOSThread()
+	recs := make([]woke, n[0])
+	return alone(func() int { return waker(n, recs) })
+}
+
+// waker is the waker's only thread.
+func waker(n []int64, recs []woke) int {
 	if why := pin(n[5]); why != "" {
 		return childFailed("waker: " + why)
 	}
 	// Without this the kernel may delay an ordinary process's timers by 50 us.
 	syscall.RawSyscall(syscall.SYS_PRCTL, prTimerslack, 1, 0)
-	recs := make([]woke, n[0])
 	for i := range recs {
 		recs[i].cpu = -1 // touch every page now
 	}
@@ -130,11 +133,15 @@ func sleeperChild(args []string) int {
 	if !ok || n[0] < 1 {
 		return childFailed("sleeper: needs SAMPLES CPU")
 	}
-	runtime.LockOSThread()
+	recs := make([]ran, n[0])
+	return alone(func() int { return sleeper(n, recs) })
+}
+
+// sleeper is the sleeper's only thread.
+func sleeper(n []int64, recs []ran) int {
 	if why := pin(n[1]); why != "" {
 		return childFailed("sleeper: " + why)
 	}
-	recs := make([]ran, n[0])
 	for i := range recs {
 		recs[i].cpu = -1
 	}

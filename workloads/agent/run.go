@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"kernsweep/workloads/wire"
 )
@@ -32,10 +33,12 @@ func runTask(args []string) int {
 		return die(failure("spool " + file.path + ": " + err.Error()))
 	}
 	writeBegin(spool, o)
+	sleepUntil(Now() + settleNS)
 	status, reason := perform(spool, o)
 	file.release()
 	writeEnd(spool, status, reason)
 	syscall.Close(file.fd)
+	sayEnded(status, reason)
 	if err := printFile(file.path); err != nil {
 		return die(err)
 	}
@@ -44,6 +47,10 @@ func runTask(args []string) int {
 	}
 	return 0
 }
+
+// settleNS is how long the agent waits before it measures, so that the log-in
+// that started it is over.
+const settleNS = 300 * int64(time.Millisecond)
 
 func writeBegin(w *wire.Writer, o runFlags) {
 	start := ""
@@ -104,6 +111,15 @@ func perform(w *wire.Writer, o runFlags) (status, reason string) {
 	}
 	defer l.close()
 	return l.run(fn)
+}
+
+// sayEnded tells in one line how the task ended, before the spool goes over the
+// link: the controller makes that durable first.
+func sayEnded(status, reason string) {
+	if reason != "" {
+		status += ": " + strings.ReplaceAll(reason, "\n", " ")
+	}
+	writeAll(1, []byte(wire.Ended+status+"\n")) // a closed pipe is noticed at the spool
 }
 
 func die(err error) int {

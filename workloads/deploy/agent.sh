@@ -344,6 +344,7 @@ run() {
 	read -r boot </proc/sys/kernel/random/boot_id
 	[ ! -r /proc/sys/kernel/sched_autogroup_enabled ] || read -r auto </proc/sys/kernel/sched_autogroup_enabled
 	rec begin '' "pid=$$${nl}start=$start${nl}boot_id=$boot${nl}wall=$(date +%s)000000000${nl}argv=${words% }${nl}agent=shell${auto:+${nl}autogroup=$auto}"
+	sleep 0.3 || sleep 1 # the log-in that started this is over then
 	sample
 	perform "$@"
 	clock
@@ -353,6 +354,7 @@ run() {
 	done
 	rec end '' "status=$status${reason:+${nl}reason=$reason}${nl}wall=$(date +%s)000000000"
 	: >"$d/end"
+	( echo "ended $status${reason:+: $(echo "$reason" | tr '\n' ' ')}" )
 	cat "$spool" || exit 2
 	[ -n "$keep" ] || rm -rf "$spool" "$d"
 }

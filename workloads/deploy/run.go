@@ -31,6 +31,7 @@ const (
 type run struct {
 	a     *Agent
 	t     workloads.Task
+	told  bool   // Task.Ended was called
 	spool string // on the machine
 	file  string // the spool here
 }
@@ -76,6 +77,9 @@ func (a *Agent) Run(ctx context.Context, t workloads.Task) error {
 func (r *run) perform(ctx context.Context) error {
 	conn := r.a.link()
 	exit, said, err := r.exec(ctx, conn, r.args(), r.t.Ready)
+	if err != nil {
+		r.ended("link lost: " + err.Error())
+	}
 	if err == nil && exit.OK() && r.complete() == nil {
 		r.discard(ctx)
 		return nil
@@ -110,6 +114,14 @@ func (r *run) perform(ctx context.Context) error {
 	}
 	r.discard(ctx)
 	return nil
+}
+
+// ended tells the caller, once, how the task ended.
+func (r *run) ended(how string) {
+	if r.t.Ended != nil && !r.told {
+		r.told = true
+		r.t.Ended(how)
+	}
 }
 
 // args is the agent's command line for the task.
@@ -152,7 +164,7 @@ func (r *run) once(ctx context.Context, conn targets.Conn, args []string, ready 
 	if err != nil {
 		return targets.Exit{}, "", err
 	}
-	in := &intake{w: f, ready: ready}
+	in := &intake{w: f, ready: ready, ended: r.ended}
 	errs := &head{}
 	argv := append(append([]string(nil), r.a.place().command...), args...)
 	exit, err := conn.Run(ctx, targets.Cmd{Argv: argv, Stdout: in, Stderr: errs, Quiet: true})

@@ -95,7 +95,20 @@ func (r *Reader) Next() (Record, error) {
 	return rec, nil
 }
 
+// magic reads the first line. An agent's own output, read directly, has up to two
+// lines before it: "ready" and "ended STATUS".
 func (r *Reader) magic() error {
+	for range 2 {
+		start, _ := r.b.Peek(len(Ended)) // too short a stream is told below
+		if s := string(start); !strings.HasPrefix(s, Ready) && s != Ended {
+			break
+		}
+		line, err := r.b.ReadString('\n')
+		r.at += int64(len(line))
+		if err != nil && err != io.EOF {
+			return err
+		}
+	}
 	b := make([]byte, len(Magic))
 	n, err := io.ReadFull(r.b, b)
 	r.at += int64(n)

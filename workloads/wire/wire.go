@@ -14,6 +14,13 @@ package wire
 // Magic is the first line of a spool.
 const Magic = "kernsweep-spool 1\n"
 
+// Lines that an agent prints before a spool: its task owns its port; its task is
+// over, and how ("ended timeout: still running after 30s").
+const (
+	Ready = "ready\n"
+	Ended = "ended "
+)
+
 // Record types. Bodies of begin, task, value and end are "key=value" lines.
 const (
 	TypeBegin  = "begin"  // pid, start (field 22 of /proc/pid/stat), wall (Unix ns), argv, agent
