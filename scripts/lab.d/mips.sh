@@ -25,6 +25,7 @@ sources() {
 	local version=$1 from=$2 dir=$lab/src/linux-$1 skip=() a
 	[ ! -e "$dir/.complete" ] || return 0
 	say "fetching the source of Linux $version"
+	find_archive
 	apt_root "$from" amd64
 	fetch "$from" amd64 "src-$version" "linux-source-$version"
 	for a in $others; do skip+=("--exclude=*/arch/$a/*"); done
@@ -76,6 +77,8 @@ source_of() {
 	local package=$1 dir=$lab/src/$1 d=$lab/deb/src-$1
 	[ ! -e "$dir/.complete" ] || return 0
 	say "fetching the source of $package"
+	find_archive
+	apt_root $suite source
 	mkdir -p "$d"
 	(cd "$d" && apt_run "$lab/apt/$suite-source" apt-get source -qq --download-only "$package" >/dev/null)
 	rm -rf "$dir"
@@ -142,15 +145,13 @@ start=$SECONDS
 mkdir -p "$lab/src/mips-root"
 exec 9>"$lab/.lock-mips"
 flock 9 # another scripts/lab --mips may be at it
-find_archive
 sources 6.1 $suite
 build_kernel 6.1 be hz100-none
 build_kernel 6.1 be hz1000-preempt
-apt_root $suite source
 build_busybox
 build_dropbear
 mips_userland
 build_kernel 6.1 le hz100-none
 sources 6.12 $suite-backports
 build_kernel 6.12 le hz100-none
-say "MIPS images ready in lab/img after $((SECONDS - start)) s"
+say "MIPS images are in lab/img, after $((SECONDS - start)) s"
