@@ -84,6 +84,8 @@ apt_settings() {
 		Dir::State::status "$r/status";
 		Dir::Cache "$r/cache";
 		Dir::Cache::archives "$r/cache/archives";
+		Dir::Cache::pkgcache "";
+		Dir::Cache::srcpkgcache "";
 		Dir::Log "$r/log";
 		Acquire::Languages "none";
 		Acquire::GzipIndexes "true";
