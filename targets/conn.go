@@ -65,6 +65,16 @@ type Conn interface {
 	Close() error
 }
 
+// WithPath is argv with the directories of path, joined by colons, in front of
+// PATH: programs are looked up there first, and so are those they start. An
+// empty path leaves argv alone.
+func WithPath(path string, argv []string) []string {
+	if path == "" || len(argv) == 0 {
+		return argv
+	}
+	return append([]string{"/bin/sh", "-c", `PATH=$1${PATH:+:$PATH}; export PATH; shift; exec "$@"`, "sh", path}, argv...)
+}
+
 // DialOptions belong to one dial.
 type DialOptions struct {
 	// AfterBoot says that kernsweep itself just booted the machine, so a

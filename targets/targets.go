@@ -44,6 +44,7 @@ type SSH struct {
 	ConfigFile   string        `hcl:"config,optional" doc:"ssh_config file; \"none\" reads none"`
 	Keepalive    time.Duration `hcl:"keepalive,optional" doc:"interval of keepalives outside trials (default 15s; a reply is due within the same time, 3 may be missed)"`
 	Sessions     int           `hcl:"sessions,optional" doc:"sessions at once per connection (default 10, lowered when the server refuses)"`
+	Path         string        // directories, joined by colons, before PATH for every command; "" = none
 }
 
 // Network says how a target and its peer reach each other for a network

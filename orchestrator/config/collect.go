@@ -114,16 +114,22 @@ func (l *loader) unknownTop(b *block) {
 		l.lintBody(b.body)
 		return
 	}
-	l.err(b.pos, fmt.Sprintf("did you mean %q?", guess), "unknown block %q", b.kind)
 	l.lintBody(b.body)
-	valid := l.validIn(guess)
-	if len(valid) == 0 {
-		return
+	// A word of another product, holding what fits no such block of ours: one
+	// mistake, told once.
+	once, told := "", false
+	if otherWords()[b.kind] != "" {
+		once = fmt.Sprintf("; there is no block %q, did you mean %q?", b.kind, guess)
 	}
+	valid := l.validIn(guess)
 	for _, a := range b.body.sortedAttrs() {
-		if !contains(valid, a.name) && len(l.placesOf(a.name)) > 0 {
-			l.unknownAttr(a, guess, inBlock(b.kind), valid)
+		if places := l.placesOf(a.name); len(valid) > 0 && !contains(valid, a.name) && len(places) > 0 {
+			l.err(a.pos, "it belongs in "+placeText(places)+once, "%q does not belong in %s", a.name, aBlock(b.kind))
+			told = once != ""
 		}
+	}
+	if !told {
+		l.err(b.pos, fmt.Sprintf("did you mean %q?", guess), "unknown block %q", b.kind)
 	}
 }
 

@@ -52,6 +52,7 @@ target "wl500" {
   uses       = ["lan2"]
   known_good = kernel.cfs
   scale      = 0.10
+  path       = "/opt/bin:/opt/sbin"
   settle     = "5s"
   boot "whole" {
     disk = "disk.img"
@@ -137,7 +138,7 @@ func TestTargets(t *testing.T) {
 	lab := load1(t)
 	wl := lab.Target("wl500")
 	in := func(name string) string { return filepath.Join(lab.Dir, name) }
-	want := targets.SSH{Host: "192.168.1.1", User: "root", Key: "/home/lab/.ssh/lab", Algorithms: "legacy", NewHostKey: "reject", Keepalive: 15 * time.Second, Sessions: 2}
+	want := targets.SSH{Host: "192.168.1.1", User: "root", Key: "/home/lab/.ssh/lab", Algorithms: "legacy", NewHostKey: "reject", Keepalive: 15 * time.Second, Sessions: 2, Path: "/opt/bin:/opt/sbin"}
 	if d := cmp.Diff(want, wl.SSH); d != "" {
 		t.Error(d)
 	}

@@ -22,6 +22,7 @@ type targetBlock struct {
 	Scale      float64  `hcl:"scale,optional" doc:"multiplies fixed work, equal for all kernels (default 1)"`
 	Settle     duration `hcl:"settle,optional" doc:"wait after a verified boot before the first trial (default 0s)"`
 	Quarantine int      `hcl:"quarantine,optional" doc:"infrastructure failures in a row before the lane is given up (default 3)"`
+	Path       string   `hcl:"path,optional" doc:"directories, joined by colons, put before PATH for every command there: \"/opt/bin:/opt/sbin\""`
 	Ready      string   `hcl:"ready,optional" doc:"regular expression on the console that says SSH may be tried"`
 
 	// Short for the same in the ssh block; moved there before decoding.
@@ -148,6 +149,7 @@ func (l *loader) target(b *block, m *body, partial bool) *Target {
 	}
 	t.Name, t.Arch, t.Ready = b.name(), raw.Arch, raw.Ready
 	t.SSH, t.Network, t.Timeout = raw.SSH, raw.Network, raw.Timeouts
+	t.SSH.Path = raw.Path
 	l.checkTarget(m, t)
 	l.slots(raw, t, partial)
 	if n, ok := t.Boot.(targets.Networker); ok {
@@ -238,6 +240,11 @@ func (l *loader) checkTarget(m *body, t *Target) {
 	}
 	if _, err := regexp.Compile(t.Ready); err != nil {
 		l.atAttr(m, "ready", "is no regular expression: "+err.Error())
+	}
+	for _, dir := range strings.Split(t.SSH.Path, ":") {
+		if t.SSH.Path != "" && !strings.HasPrefix(dir, "/") {
+			l.atAttr(m, "path", "takes directories from the root on, joined by colons")
+		}
 	}
 	if ssh := m.find("ssh"); ssh != nil {
 		l.oneOf(ssh.body, "algorithms", t.SSH.Algorithms, "", "legacy")

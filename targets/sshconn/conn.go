@@ -31,6 +31,7 @@ type conn struct {
 	link   *link
 	hops   []*ssh.Client
 	h      host
+	path   string // before PATH
 	note   func(string)
 	noteMu sync.Mutex // a note is taken one at a time
 
@@ -49,7 +50,7 @@ type conn struct {
 
 func newConn(log *zap.Logger, client *ssh.Client, l *link, hops []*ssh.Client, h host, s targets.SSH, o targets.DialOptions) *conn {
 	c := &conn{
-		log: log.With(zap.String("machine", h.String())), client: client, link: l, hops: hops, h: h, note: o.Note,
+		log: log.With(zap.String("machine", h.String())), client: client, link: l, hops: hops, h: h, path: s.Path, note: o.Note,
 		stop: make(chan struct{}), lost: make(chan struct{}),
 	}
 	limit := s.Sessions

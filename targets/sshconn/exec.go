@@ -28,7 +28,7 @@ const (
 // returns the error of a Stdin, Stdout or Stderr that failed, which ends the
 // command. A Stdin that blocks is left to its owner to unblock.
 func (c *conn) Run(ctx context.Context, cmd targets.Cmd) (targets.Exit, error) {
-	line, err := commandLine(cmd.Argv)
+	line, err := commandLine(targets.WithPath(c.path, cmd.Argv))
 	if err != nil {
 		return targets.Exit{}, fmt.Errorf("%s: %w", c.h, err)
 	}
