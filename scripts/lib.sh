@@ -5,35 +5,60 @@
 # What the virtual lab and a quick sweep need.
 LAB_PACKAGES=(qemu-system-x86 qemu-system-mips cpio xz-utils iperf iperf3 openssh-client ca-certificates)
 # What the tests need on top: real servers and shells to test against.
-TEST_PACKAGES=(openssh-server openssh-sftp-server dropbear-bin busybox-static dash tcsh fish qemu-user make gcc libc6-dev shellcheck git)
+TEST_PACKAGES=(openssh-server openssh-sftp-server dropbear-bin busybox-static dash tcsh fish qemu-user procps make gcc libc6-dev shellcheck git)
+
+step() { printf '\n== %s\n' "$*" >&2; }
+
+stop() {
+	echo "$*" >&2
+	exit 1
+}
+
+# as_root COMMAND…: runs it as root, through sudo where that is needed.
+as_root() {
+	if [ "$(id -u)" = 0 ]; then
+		"$@"
+	elif command -v sudo >/dev/null; then
+		sudo "$@"
+	else
+		stop "packages must be installed, and this is neither root nor a machine with sudo"
+	fi
+}
+
+# apt_install PKG…: asks nothing, and says nothing unless it fails. A fresh
+# machine may be busy with its own first upgrade: wait for that.
+apt_install() {
+	local out status=0
+	out=$(as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q -o DPkg::Lock::Timeout=300 \
+		--no-install-recommends "$@" 2>&1) || status=$?
+	[ $status = 0 ] || printf '%s\n' "$out" >&2
+	return $status
+}
 
 # need_packages PKG…: installs those that are missing.
 need_packages() {
 	local missing=() p
 	for p; do
-		dpkg-query -W -f='${Status}\n' "$p" 2>/dev/null | grep -q '^install ok installed' || missing+=("$p")
+		[[ $(dpkg-query -W -f='${Status}\n' "$p" 2>/dev/null) == *"install ok installed"* ]] || missing+=("$p")
 	done
 	[ ${#missing[@]} -gt 0 ] || return 0
-	local sudo=()
-	if [ "$(id -u)" != 0 ]; then
-		command -v sudo >/dev/null || { echo "missing packages, and neither root nor sudo: ${missing[*]}" >&2; exit 1; }
-		sudo=(sudo)
-	fi
-	echo "installing ${missing[*]}" >&2
-	"${sudo[@]}" apt-get update -qq
-	# Test servers are started by the tests, on ports of their own; a system
-	# daemon is not wanted, so policy-rc.d forbids it for this one call.
-	local policy=/usr/sbin/policy-rc.d made=0
-	if [ ! -e $policy ]; then
-		printf '#!/bin/sh\nexit 101\n' | "${sudo[@]}" tee $policy >/dev/null
-		"${sudo[@]}" chmod 755 $policy
-		made=1
-	fi
-	local status=0
-	"${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null || status=$?
-	[ $made = 0 ] || "${sudo[@]}" rm -f $policy
-	return $status
+	echo "installing Debian packages, which may take some minutes: ${missing[*]}" >&2
+	as_root apt-get update -qq
+	without_daemons apt_install "${missing[@]}"
 }
+
+# without_daemons COMMAND…: the tests start servers of their own, on ports of
+# their own. A system daemon is not wanted, so policy-rc.d forbids it meanwhile.
+without_daemons() (
+	policy=/usr/sbin/policy-rc.d
+	if [ ! -e $policy ]; then
+		trap 'as_root rm -f $policy' EXIT
+		trap 'exit 130' INT TERM HUP
+		printf '#!/bin/sh\nexit 101\n' | as_root tee $policy >/dev/null
+		as_root chmod 755 $policy
+	fi
+	"$@"
+)
 
 # need_go: a Go of at least 1.21, which fetches the toolchain go.mod names
 # through the module proxy. Debian 12's own 1.19 is too old: backports have 1.23.
@@ -42,28 +67,19 @@ need_go() {
 	for d in "$(command -v go 2>/dev/null || true)" /usr/local/go/bin/go /usr/lib/go-1.2[1-9]/bin/go /usr/lib/go/bin/go; do
 		[ -x "$d" ] || continue
 		if go_is_new "$d"; then
-			PATH=$(dirname "$d"):$PATH
-			export PATH
-			fetch_toolchain
+			use_go "$(dirname "$d")"
 			return 0
 		fi
 	done
-	local sudo=()
-	[ "$(id -u)" = 0 ] || sudo=(sudo)
-	if ! apt-cache policy golang-1.23-go 2>/dev/null | grep -q bookworm-backports; then
-		add_backports "${sudo[@]}"
-	fi
 	echo "installing golang-1.23-go from bookworm-backports" >&2
-	"${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends -t bookworm-backports golang-1.23-go >/dev/null
-	PATH=/usr/lib/go-1.23/bin:$PATH
-	export PATH
-	fetch_toolchain
+	has_backports || as_root apt-get update -qq
+	has_backports || add_backports
+	apt_install -t bookworm-backports golang-1.23-go
+	use_go /usr/lib/go-1.23/bin
 }
 
-# fetch_toolchain: an older Go may fetch the newer one that go.mod names, also
-# where the environment forbids it.
-fetch_toolchain() {
-	GOTOOLCHAIN=local go list -m >/dev/null 2>&1 || export GOTOOLCHAIN=auto
+has_backports() {
+	[[ $(apt-cache policy golang-1.23-go 2>/dev/null) == *bookworm-backports* ]]
 }
 
 # go_is_new GO: is it 1.21 or newer? GOTOOLCHAIN=local asks for its own version.
@@ -75,13 +91,32 @@ go_is_new() {
 	[ -n "$v" ] && [ "$v" -ge 21 ]
 }
 
-# add_backports: the suite on the mirror that the machine already uses.
+# use_go DIR: the scripts' Go is the one in DIR.
+use_go() {
+	export PATH=$1:$PATH
+	# An older Go may fetch the newer one that go.mod names, also where the
+	# environment forbids it.
+	GOTOOLCHAIN=local go list -m >/dev/null 2>&1 || export GOTOOLCHAIN=auto
+	# Where git cannot read this clone (no git, or another user's files), a build
+	# would fail over the commit it wants to note.
+	if ! git rev-parse HEAD >/dev/null 2>&1; then
+		GOFLAGS="$(go env GOFLAGS) -buildvcs=false"
+		export GOFLAGS
+	fi
+	go version >/dev/null # fetches the toolchain, and says so
+}
+
+# add_backports: the suite, from the archive that the machine already uses,
+# found and trusted as the lab does it.
+# shellcheck source=/dev/null
 add_backports() {
-	local mirror
-	# shellcheck disable=SC2016 # the format is apt's
-	mirror=$(apt-get indextargets --format '$(SITE)' 'Created-By: Packages' | grep -E '/debian/?$' | head -n 1)
-	[ -n "$mirror" ] || { echo "no Debian mirror in this machine's apt sources; install Go 1.21 or newer by hand" >&2; exit 1; }
-	echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror bookworm-backports main" |
-		"$@" tee /etc/apt/sources.list.d/kernsweep-backports.list >/dev/null
-	"$@" apt-get update -qq
+	local codename mirror keyring
+	codename=$(. /etc/os-release && echo "${VERSION_CODENAME-}")
+	[ "$codename" = bookworm ] || stop "this machine has no Go of 1.21 or newer, and is no Debian 12: install Go, then run this again"
+	. scripts/lab.d/common.sh
+	. scripts/lab.d/apt.sh
+	find_archive
+	echo "deb ${keyring:+[signed-by=$keyring] }$mirror bookworm-backports main" |
+		as_root tee /etc/apt/sources.list.d/kernsweep-backports.list >/dev/null
+	as_root apt-get update -qq
 }

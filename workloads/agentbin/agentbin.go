@@ -43,7 +43,7 @@ func Arches() []string {
 // floating-point unit, and the oldest ARM cores in use are v5.
 func BuildEnv(arch string) []string {
 	return []string{"GOOS=linux", "GOARCH=" + arch, "GOARM=5", "GO386=softfloat", "GOMIPS=softfloat",
-		"GOMIPS64=softfloat", "CGO_ENABLED=0", "GOFLAGS=", "GOEXPERIMENT="}
+		"GOMIPS64=softfloat", "CGO_ENABLED=0", "GOFLAGS=-buildvcs=false", "GOEXPERIMENT="}
 }
 
 // Get returns the agent for arch: the embedded one, else one built from source
