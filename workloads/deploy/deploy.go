@@ -133,6 +133,7 @@ func (a *Agent) installGo(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	name = m.ours(name)
 	if why := TooOld(m.release); a.o.Release == "" && why != "" {
 		return no("%s", why)
 	}

@@ -35,7 +35,8 @@ type place struct {
 	have     []string // ls -ln lines of agent files that lie there
 }
 
-// survey runs place.sh; names are agent files to look for.
+// survey runs place.sh; names are agent files to look for, without the user's
+// number.
 func survey(ctx context.Context, conn targets.Conn, names ...string) (*machine, error) {
 	var out, errs bytes.Buffer
 	exit, err := conn.Run(ctx, targets.Cmd{Argv: append([]string{"/bin/sh", "-s", "--"}, names...),
@@ -87,6 +88,25 @@ func parseMachine(text string) *machine {
 		m.places[i].inMemory = m.inMemory(m.places[i].dir, 0)
 	}
 	return m
+}
+
+// ours is the name that survey looked for: name with the user's number.
+func (m *machine) ours(name string) string {
+	if m.uid == "" {
+		return name
+	}
+	return name + "-" + m.uid
+}
+
+// foreign reports whether something that belongs to another user has the
+// agent's name there.
+func (p *place) foreign(uid string) bool {
+	for _, ln := range p.have {
+		if f := strings.Fields(ln); len(f) > 2 && uid != "" && f[2] != uid {
+			return true
+		}
+	}
+	return false
 }
 
 func (p *place) add(key, rest string) {
@@ -164,6 +184,8 @@ func (m *machine) choose(kb int64, needExec bool) (p place, why string) {
 		switch {
 		case needExec && !p.exec:
 			whys = append(whys, p.dir+" is mounted noexec")
+		case p.foreign(m.uid):
+			whys = append(whys, p.dir+": the agent's name is taken by another user's file")
 		case p.availKB >= 0 && p.availKB < kb+spareKB:
 			whys = append(whys, fmt.Sprintf("%s has %d kB free, and %d are needed", p.dir, p.availKB, kb+spareKB))
 		case free >= 0 && free < memory+spareKB:

@@ -1,9 +1,12 @@
 # Looks for places where the agent can live. Arguments: names of agent files to
-# look for. Prints sections for the controller to read.
+# look for; the user's number is added to each, so that two users of one machine
+# never share a file that only one of them may replace. Prints sections for the
+# controller to read.
 # shellcheck disable=SC2034,SC2012 # unused words of a line; ls is what old devices have
 LC_ALL=C
 export LC_ALL
-echo "uid $(id -u 2>/dev/null)"
+uid=$(id -u 2>/dev/null)
+echo "uid $uid"
 echo "release $(uname -r 2>/dev/null)"
 echo "machine $(uname -m 2>/dev/null)"
 echo "home $HOME"
@@ -26,7 +29,8 @@ for d in /dev/shm /tmp /var/tmp /run "$HOME" /root /var/run /mnt /opt; do
 	echo "dir $exe $d"
 	df -kP "$d" 2>/dev/null </dev/null | while read -r line; do echo "df $line"; done
 	for n in "$@"; do
-		[ -f "$d/$n" ] && echo "have $(ls -ln "$d/$n" 2>/dev/null)"
+		n=$n${uid:+-$uid}
+		{ [ -e "$d/$n" ] || [ -L "$d/$n" ]; } && echo "have $(ls -lnd "$d/$n" 2>/dev/null)"
 	done
 done
 echo "done"

@@ -1,6 +1,8 @@
 package deploy
 
 import (
+	"os"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -77,6 +79,9 @@ func TestChoose(t *testing.T) {
 		{"flash takes it when memory cannot", parseMachine(strings.NewReplacer("1500 900 600", "9000 900 8100", "Available: 6900", "Available: 4500").Replace(router)),
 			1800, true, "/root", ""},
 		{"nothing writable", parseMachine("uid 0\ndone\n"), 1, true, "", "no directory is writable"},
+		{"another user's file has the agent's name", with("df tmpfs", "have -rwx------ 1 1004 1004 1900000 Jan 1 00:00 /tmp/agent-0\ndf tmpfs"), 500, true, "",
+			"/tmp: the agent's name is taken by another user's file"},
+		{"an own file of another size does not matter", with("df tmpfs", "have -rwx------ 1 0 0 7 Jan 1 00:00 /tmp/agent-0\ndf tmpfs"), 1800, true, "/tmp", ""},
 		{"ramfs has 0 blocks", parseMachine("mem MemAvailable: 9000\nmount ramfs / rw\ndir yes /tmp\ndf none 0 0 0 - /\n"), 1800, true, "/tmp", ""},
 	}
 	for _, tt := range tests {
@@ -84,6 +89,35 @@ func TestChoose(t *testing.T) {
 		if p.dir != tt.dir || !strings.Contains(why, tt.want) || (why == "") != (tt.want == "") {
 			t.Errorf("%s: %q, %q; want %q, %q", tt.name, p.dir, why, tt.dir, tt.want)
 		}
+	}
+}
+
+// Two users of one machine must not push to one name in a sticky directory: only
+// one of them may replace or remove the file.
+func TestTheAgentsNameHoldsTheUsersNumber(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	uid := strconv.Itoa(os.Getuid())
+	for _, name := range []string{"agent", "agent-" + uid} {
+		if err := os.WriteFile(home+"/"+name, []byte("x"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("/nowhere", home+"/dangling-"+uid); err != nil {
+		t.Fatal(err)
+	}
+	m, err := survey(t.Context(), &fakeConn{}, "agent", "dangling")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var have []string
+	for _, p := range m.places {
+		if p.dir == home {
+			have = p.have
+		}
+	}
+	if len(have) != 2 || !owned(have, m.ours("agent"), uid, 1) || owned(have, "agent", uid, 1) || !strings.Contains(have[1], "dangling-"+uid) {
+		t.Errorf("found %q", have)
 	}
 }
 

@@ -29,11 +29,11 @@ func (a *Agent) installShell(ctx context.Context) error {
 	if a.o.Instance != "" {
 		name += "-" + a.o.Instance
 	}
-	name += ".sh"
 	m, err := survey(ctx, a.link(), name)
 	if err != nil {
 		return err
 	}
+	name = m.ours(name)
 	size := int64(len(shellAgent))
 	p, why := m.choose((size+1023)/1024, false)
 	if why != "" {
