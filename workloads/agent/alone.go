@@ -14,8 +14,10 @@ import (
 // The caller only waits, and takes f's resources into its own account: wait4 of
 // the caller covers both.
 func alone(f func() int) int {
-	runtime.LockOSThread() // the thread that forks is the one that goes on
 	growStack()
+	// A request to give way that came with the fork would be harmless, for the
+	// goroutine is not locked to its thread, but there need be none.
+	runtime.Gosched()
 	pid, _, e := syscall.RawSyscall6(syscall.SYS_CLONE, uintptr(syscall.SIGCHLD), 0, 0, 0, 0, 0)
 	if e != 0 {
 		return childFailed("fork: " + e.Error())

@@ -95,8 +95,9 @@ func crunchChild(args []string) int {
 	if err != nil || err2 != nil || units < 1 || kb < minKB || kb > maxKB {
 		return childFailed("crunch: units must be at least 1, and the size between " + itoa(minKB) + " and " + itoa(maxKB) + " kB")
 	}
-	if !kernelTest(args[0]) {
-		return childFailed("crunch: " + args[0] + " is unknown, or this machine's floating point gives other results than it must")
+	k := newKernel(args[0], kb)
+	if k == nil {
+		return childFailed("crunch: there is no program " + args[0])
 	}
 	fd := -1
 	if len(args) == 4 {
@@ -104,8 +105,10 @@ func crunchChild(args []string) int {
 			return childFailed("crunch: descriptor " + args[3] + ": " + err.Error())
 		}
 	}
-	k := newKernel(args[0], kb)
 	return alone(func() int {
+		if !kernelTest(args[0]) {
+			return childFailed("crunch: " + args[0] + ": this machine's floating point gives other results than it must")
+		}
 		sum, ok := crunch(k, units)
 		if !ok {
 			return childFailed("crunch: " + args[0] + " got two results for the same work: memory or floating point is faulty")
