@@ -9,20 +9,30 @@ import (
 
 type latencyColumn struct {
 	head  string
-	words []string
+	words []string // a metric with one of them is the column's …
+	name  string   // … or, without words, the metric of this name
+}
+
+func (l latencyColumn) is(name string) bool {
+	if l.name != "" {
+		return l.name == name
+	}
+	return isLatency(l.words)(name)
 }
 
 // latencyColumns are the columns of the latency table and the words by which a
 // metric is known. Metrics of the waker's own lateness are a series of their own.
 func latencyColumns() []latencyColumn {
 	return []latencyColumn{
-		{"max", []string{"max"}},
-		{"mean", []string{"mean", "avg"}},
-		{"sd", []string{"sd", "stddev", "stdev"}},
-		{"p50", []string{"p50", "median"}},
-		{"p95", []string{"p95"}},
-		{"p99", []string{"p99"}},
-		{"samples", []string{"samples"}},
+		{head: "max", words: []string{"max"}},
+		{head: "mean", words: []string{"mean", "avg"}},
+		{head: "sd", words: []string{"sd", "stddev", "stdev"}},
+		{head: "p50", words: []string{"p50", "median"}},
+		{head: "p95", words: []string{"p95"}},
+		{head: "p99", words: []string{"p99"}},
+		{head: "due p99", name: "intended.p99"},
+		{head: "due max", name: "intended.max"},
+		{head: "samples", words: []string{"samples"}},
 	}
 }
 
@@ -73,6 +83,12 @@ func latencyTable(v *view) {
 	v.out.blank()
 	v.out.say(v.width, "", "Wakeup latency in %s; runtime of the load, baseline kernel = 100, lower is faster", unit)
 	v.out.table(&tab, &notes, v.width)
+	for _, col := range cols {
+		if col.name != "" {
+			v.out.say(v.width, "  ", "due: from the moment a wakeup was due, so that the waker's own delay counts; the others are from its write to the pipe")
+			break
+		}
+	}
 }
 
 // latencyColumns are those that any cell has, with their unit.
@@ -80,7 +96,7 @@ func (v *view) latencyColumns() (cols []latencyColumn, unit string) {
 	for _, col := range latencyColumns() {
 		has := false
 		for _, c := range v.cells {
-			if f := c.figure(isLatency(col.words)); f != nil {
+			if f := c.figure(col.is); f != nil {
 				has, v.shown[f.Name] = true, true
 				if unit == "" {
 					unit = f.Unit
@@ -102,7 +118,7 @@ func latencyRows(v *view, tab *table, notes *footnotes, c *Cell, cols []latencyC
 	rel, relSpan := v.relative(c, notes)
 	row, spread, n := []string{label, c.Kernel, rel}, []string{"", "  min..max", relSpan}, ""
 	for _, col := range cols {
-		f := c.figure(isLatency(col.words))
+		f := c.figure(col.is)
 		if none(f) {
 			row, spread = append(row, na(c, f, notes)), append(spread, "")
 			continue

@@ -55,6 +55,7 @@ func workload(src *source, w *Workload, width int) section {
 			r(v)
 		}
 		generic(v)
+		v.nowheres()
 		v.asides()
 	}
 	return s
@@ -103,7 +104,7 @@ func (v *view) metrics(scenario string) []workloads.Metric {
 			continue
 		}
 		for _, f := range c.Figures {
-			if !v.shown[f.Name] && !v.aside(f.Metric) && !slices.ContainsFunc(out, func(m workloads.Metric) bool { return m.Name == f.Name }) {
+			if !v.shown[f.Name] && !v.aside(f.Metric) && !v.nowhere(f.Metric) && !slices.ContainsFunc(out, func(m workloads.Metric) bool { return m.Name == f.Name }) {
 				out = append(out, f.Metric)
 			}
 		}
@@ -117,12 +118,41 @@ func (v *view) aside(m workloads.Metric) bool {
 	return v.own && m.Better == workloads.Informative && !m.Primary
 }
 
+// nowhere reports whether no cell has a value of a secondary metric: a row of
+// n/a for each kernel would say less than one line.
+func (v *view) nowhere(m workloads.Metric) bool {
+	if !v.own || m.Primary {
+		return false
+	}
+	for _, c := range v.cells {
+		for _, f := range c.Figures {
+			if f.Name == m.Name && !none(&f) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// nowheres names such metrics, with the first reason.
+func (v *view) nowheres() {
+	seen := map[string]bool{}
+	for _, c := range v.cells {
+		for _, f := range c.Figures {
+			if len(f.Missing) > 0 && !seen[f.Name] && !v.shown[f.Name] && v.nowhere(f.Metric) {
+				seen[f.Name] = true
+				v.out.say(v.width, "  ", "%s: n/a in every trial (%s)", f.Name, f.Missing[0].Text)
+			}
+		}
+	}
+}
+
 // asides names them.
 func (v *view) asides() {
 	var names []string
 	for _, c := range v.cells {
 		for _, f := range c.Figures {
-			if v.aside(f.Metric) && !v.shown[f.Name] {
+			if v.aside(f.Metric) && !v.shown[f.Name] && !v.nowhere(f.Metric) {
 				names = addNew(names, f.Name)
 			}
 		}

@@ -5,14 +5,40 @@ import (
 	"strings"
 )
 
-// warnings are the soft findings, per cell.
+// finding is one soft finding and where it was made.
+type finding struct {
+	text   string // as first seen
+	trials int
+	cells  []string
+}
+
+// warnings are the soft findings: one entry for a finding, whatever its numbers
+// are, with the cells it was made in.
 func warnings(src *source, width int) section {
 	s := section{title: "Warnings about validity"}
+	var found []*finding
+	at := map[string]*finding{}
 	for _, w := range src.doc.Workloads {
 		for _, c := range w.Cells {
 			for _, x := range c.Warnings {
-				s.say(width, "    ", "%s: %s (%d of its trials)", c.Cell, x.Text, x.Trials)
+				key := withoutNumbers(x.Text)
+				f := at[key]
+				if f == nil {
+					f = &finding{text: x.Text}
+					at[key] = f
+					found = append(found, f)
+				}
+				f.trials += x.Trials
+				f.cells = addNew(f.cells, c.Cell.String())
 			}
+		}
+	}
+	for _, f := range found {
+		s.say(width, "  ", "%s", f.text)
+		s.say(width, "    ", "  in %d trials: %s", f.trials, strings.Join(f.cells, ", "))
+	}
+	for _, w := range src.doc.Workloads {
+		for _, c := range w.Cells {
 			for _, t := range c.Trials {
 				if t.Collect != "" {
 					s.say(width, "    ", "%s, boot %d, repeat %d: collection: %s", c.Cell, t.Boot, t.Repeat, t.Collect)
@@ -21,6 +47,24 @@ func warnings(src *source, width int) section {
 		}
 	}
 	return s
+}
+
+// withoutNumbers is a text in which numbers do not make a difference.
+func withoutNumbers(s string) string {
+	var b strings.Builder
+	digits := false
+	for _, r := range s {
+		if r >= '0' && r <= '9' || digits && r == '.' {
+			if !digits {
+				b.WriteByte('N')
+			}
+			digits = true
+			continue
+		}
+		digits = false
+		b.WriteRune(r)
+	}
+	return b.String()
 }
 
 const shownLines = 5 // of a console, in a failure
