@@ -32,17 +32,6 @@ func newKernel(name string, kb int) kernel {
 	return nil
 }
 
-// kernelTest runs one unit at the smallest size and compares the bits.
-func kernelTest(name string) bool {
-	k := newKernel(name, minKB)
-	if k == nil {
-		return false
-	}
-	want := map[string]uint64{"LTMM": 0x7076291e1d50db8b, "LTMB": 0xd024180000000000, "LTBM": 0xa81718fa6f2dbe1e}[name]
-	got, ok := crunch(k, k.period())
-	return ok && got == want
-}
-
 // blocks is LTMM: products of 24x24 matrices, 14 kB in all. It lives in the
 // first-level cache and is bound by arithmetic.
 type blocks struct{ a, b, c [blockN * blockN]float64 }

@@ -6,6 +6,17 @@ import (
 	"pgregory.net/rapid"
 )
 
+// kernelTest runs one unit at the smallest size and compares the bits.
+func kernelTest(name string) bool {
+	k := newKernel(name, minKB)
+	if k == nil {
+		return false
+	}
+	want := map[string]uint64{"LTMM": 0x7076291e1d50db8b, "LTMB": 0xd024180000000000, "LTBM": 0xa81718fa6f2dbe1e}[name]
+	got, ok := crunch(k, k.period())
+	return ok && got == want
+}
+
 func TestKernelsRepeat(t *testing.T) {
 	for _, name := range kernelNames() {
 		if !kernelTest(name) {
