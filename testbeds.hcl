@@ -47,7 +47,7 @@ target "x86" {
 target "malta" { # stands in for a router of 2008
   class = class.guest
   arch  = "mipsle"
-  scale = 0.01
+  scale = 0.01 # of the fixed work, for all its kernels alike
   boot "qemu" { icount = "shift=3" } # 8 ns an instruction
 }
 
@@ -55,7 +55,7 @@ target "malta" { # stands in for a router of 2008
 target "malta32" { # malta with a router's memory
   class = class.guest
   arch  = "mipsle"
-  scale = 0.01
+  scale = 0.01 # of the fixed work, for all its kernels alike
   boot "qemu" {
     icount = "shift=3"
     memory = 32
@@ -65,7 +65,7 @@ target "malta32" { # malta with a router's memory
 target "maltabe" { # big-endian, stands in for an access point of 180 MHz
   class = class.guest
   arch  = "mips"
-  scale = 0.01
+  scale = 0.01 # of the fixed work, for all its kernels alike
   boot "qemu" {
     icount = "shift=4" # 16 ns an instruction
     memory = 24
@@ -178,7 +178,7 @@ workload "iperf" "lab" {
 # malta has no floating-point unit, and its agent computes in integers: a unit
 # takes it some 500 times as long, hence its scale.
 workload "crunch" "lab" {
-  work = 100
+  work = 300
   scenario "j1" { parallel = 1 }
   scenario "j3" { parallel = 3 }
 }
@@ -186,9 +186,11 @@ workload "crunch" "lab" {
 # Long enough for the 1,000 samples that a 99th percentile needs, also where a
 # coarse scheduler makes the probe miss wakeups.
 workload "latency" "lab" {
-  duration = "20s"
-  scenario "idle" {}
-  scenario "load2" { load = 2 }
+  scenario "idle" { duration = "20s" }
+  scenario "load2" { # two busy tasks a CPU; their fixed work ends the trial, so its runtime can be compared
+    load = 2
+    work = 700
+  }
 }
 
 # What scripts/quickstart runs: CFS against EEVDF on x86, and CFS as it comes
