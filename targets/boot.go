@@ -124,6 +124,9 @@ func (b *booting) run(ctx context.Context) (Conn, error) {
 	defer stop()
 	err := b.t.Boot.Boot(tctx, b.t, b.k)
 	b.dropHeld()
+	if n, ok := b.t.Boot.(Noter); ok {
+		b.rec.Notes = append(b.rec.Notes, n.Notes()...)
+	}
 	var be *BootError
 	switch {
 	case errors.As(err, &be):

@@ -161,6 +161,11 @@ type Networker interface {
 	Network() Network
 }
 
+// Noter is a boot method with facts about its newest boot for the record.
+type Noter interface {
+	Notes() []string
+}
+
 // Closer is a driver that holds something until the lane ends: a process, a socket.
 type Closer interface {
 	Close() error
