@@ -6,6 +6,10 @@ import (
 	"kernsweep/workloads/wire"
 )
 
+// agentThreads of the agent may be running when it takes its first sample: the
+// sampler, and the Go runtime's monitor that its waking wakes.
+const agentThreads = 2
+
 // Doubts are soft findings about a trial, a sentence each: steal, other work
 // before the start, and too few context switches for scheduling to matter.
 func Doubts(snaps []wire.Snapshot) (w []string) {
@@ -13,8 +17,8 @@ func Doubts(snaps []wire.Snapshot) (w []string) {
 	if len(rows) == 0 {
 		return nil
 	}
-	if n, ok := parse(snaps[0]).stat["procs_running"]; ok && n > 1 { // one is the agent
-		w = append(w, fmt.Sprintf("%d other process(es) wanted a CPU just before the start", n-1))
+	if n, ok := parse(snaps[0]).stat["procs_running"]; ok && n > agentThreads {
+		w = append(w, fmt.Sprintf("%d other tasks wanted a CPU just before the start", n-agentThreads))
 	}
 	if v, ok := mean(rows, St); ok && v > 1 {
 		w = append(w, fmt.Sprintf("the hypervisor took %.1f %% of the CPU time (steal): the figures depend on its other guests", v))
