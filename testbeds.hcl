@@ -47,7 +47,7 @@ target "x86" {
 target "malta" { # stands in for a router of 2008
   class = class.guest
   arch  = "mipsle"
-  scale = 0.01 # of the fixed work, for all its kernels alike
+  scale = 0.01                       # of the fixed work, for all its kernels alike
   boot "qemu" { icount = "shift=3" } # 8 ns an instruction
 }
 

@@ -255,7 +255,7 @@ func TestDoubts(t *testing.T) {
 	}
 	odd := []wire.Snapshot{snap(0, "0 0 0 0 0 0 0 0", "ctxt 0\nprocs_running 4\n"), snap(10, "900 0 50 0 0 0 0 50", "ctxt 48\nprocs_running 1\n")}
 	got := strings.Join(Doubts(odd), "\n")
-	for _, want := range []string{"3 other process(es)", "5.0 % of the CPU time", "only 4.8 context switches a second on 1.0 busy"} {
+	for _, want := range []string{"2 other tasks", "5.0 % of the CPU time", "only 4.8 context switches a second on 1.0 busy"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in %q", want, got)
 		}
