@@ -112,6 +112,11 @@ ticker() {
 		wait $s
 		s=
 		[ $over = 0 ] || break
+		startof $$
+		if [ -z "$start" ]; then # the agent was killed: its task must not go on for ever
+			endtask
+			break
+		fi
 		clock
 		if [ "$interval" -gt 0 ] && [ "$sec" -ge "$next" ]; then
 			sample

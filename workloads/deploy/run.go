@@ -12,8 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"go.uber.org/zap"
-
 	"kernsweep/targets"
 	"kernsweep/workloads"
 	"kernsweep/workloads/wire"
@@ -21,9 +19,8 @@ import (
 
 // Waiting times of Run.
 const (
-	margin     = 2 * time.Minute  // after a task's deadline: ending it, and its spool's way home
-	cleanup    = 30 * time.Second // ending a task and fetching its spool after an interruption
-	firstPause = time.Second      // between redials, doubled up to lastPause
+	margin     = 2 * time.Minute // after a task's deadline: ending it, and its spool's way home
+	firstPause = time.Second     // between redials, doubled up to lastPause
 	lastPause  = 15 * time.Second
 )
 
@@ -66,6 +63,8 @@ func (a *Agent) Run(ctx context.Context, t workloads.Task) error {
 		} else {
 			err = fmt.Errorf("no answer %v after the deadline of %v: %w", margin, t.Deadline, err)
 		}
+	} else if err == nil && ctx.Err() != nil {
+		err = context.Cause(ctx) // ended because of it, its spool whole
 	}
 	if serr := r.split(); err == nil {
 		err = serr
@@ -80,15 +79,11 @@ func (r *run) perform(ctx context.Context) error {
 	if err != nil {
 		r.ended("link lost: " + err.Error())
 	}
-	if err == nil && exit.OK() && r.complete() == nil {
+	if err == nil && (exit.OK() || exit.Code == 2) && r.complete() == nil {
 		r.discard(ctx)
 		return nil
 	}
 	if err == nil && exit.Code == 2 {
-		if r.complete() == nil {
-			r.discard(ctx)
-			return nil
-		}
 		return fmt.Errorf("the agent refused: %s", firstLine(said))
 	}
 	var link *targets.LinkError
@@ -167,7 +162,7 @@ func (r *run) once(ctx context.Context, conn targets.Conn, args []string, ready 
 	in := &intake{w: f, ready: ready, ended: r.ended}
 	errs := &head{}
 	argv := append(append([]string(nil), r.a.place().command...), args...)
-	exit, err := conn.Run(ctx, targets.Cmd{Argv: argv, Stdout: in, Stderr: errs, Quiet: true})
+	exit, err := r.hold(ctx, conn, targets.Cmd{Argv: argv, Stdout: in, Stderr: errs, Quiet: true})
 	if cerr := f.Close(); err == nil && cerr != nil {
 		err = cerr
 	}
@@ -232,47 +227,5 @@ func (r *run) redial(ctx context.Context) (targets.Conn, error) {
 		case <-timer.C:
 		}
 		pause = min(2*pause, lastPause)
-	}
-}
-
-// interrupt ends the task after its context ended, and gets what it spooled.
-func (r *run) interrupt(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanup)
-	defer cancel()
-	conn := r.a.link()
-	argv := append(append([]string(nil), r.a.place().command...), "stop", "-spool", r.spool)
-	_, err := conn.Run(ctx, targets.Cmd{Argv: argv})
-	if err != nil && r.a.o.Redial != nil {
-		if conn, err = r.redial(ctx); err == nil {
-			_, err = conn.Run(ctx, targets.Cmd{Argv: argv})
-		}
-	}
-	if err == nil {
-		err = r.collect(ctx, conn)
-	}
-	if err != nil {
-		r.a.o.Note("after the interruption the task could not be ended and collected: " + err.Error())
-		return
-	}
-	r.discard(ctx)
-}
-
-// discard removes the spool there; a failure costs room, not the result.
-func (r *run) discard(ctx context.Context) {
-	if err := r.a.delete(ctx, r.spool, r.spool+".reserve", r.spool+".d"); err != nil {
-		r.a.o.Log.Warn("a spool stays behind", zap.Error(err))
-		return
-	}
-	r.a.forget(r.spool)
-}
-
-func (a *Agent) forget(file string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for i, f := range a.pushed {
-		if f == file {
-			a.pushed = append(a.pushed[:i], a.pushed[i+1:]...)
-			return
-		}
 	}
 }

@@ -179,3 +179,49 @@ func TestTheShellAgentRefusesWhatItCannotDo(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// A shell agent that is killed (by a system short of memory, or by hand) takes
+// its task along: nobody else would ever end it.
+func TestAKilledShellAgentTakesItsTaskAlong(t *testing.T) {
+	t.Parallel()
+	for name, shell := range shells() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			if err := os.WriteFile(dir+"/agent.sh", []byte(shellAgent), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			argv := append(append([]string{}, shell...), dir+"/agent.sh", "run", "-spool", dir+"/spool", "-sample", "1s",
+				"exec", "--", "sh", "-c", "echo $$ >"+dir+"/new; mv "+dir+"/new "+dir+"/pid; exec sleep 300")
+			c := exec.Command(argv[0], argv[1:]...)
+			if err := c.Start(); err != nil {
+				t.Fatal(err)
+			}
+			defer c.Wait()
+			defer c.Process.Kill()
+			until := time.After(30 * time.Second)
+			tick := time.NewTicker(50 * time.Millisecond)
+			defer tick.Stop()
+			killed, pid := false, ""
+			for {
+				if b, err := os.ReadFile(dir + "/pid"); err == nil && !killed {
+					killed, pid = true, strings.TrimSpace(string(b))
+					if err := c.Process.Kill(); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if killed {
+					stat, err := os.ReadFile("/proc/" + pid + "/stat")
+					if err != nil || strings.Contains(string(stat), ") Z ") {
+						return
+					}
+				}
+				select {
+				case <-tick.C:
+				case <-until:
+					t.Fatalf("killed: %v; the task, pid %s, still runs", killed, pid)
+				}
+			}
+		})
+	}
+}

@@ -2,6 +2,7 @@ package deploy
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"kernsweep/targets"
+	"kernsweep/targets/localconn"
 	"kernsweep/targets/sshconn"
 	"kernsweep/targets/targetstest"
 	"kernsweep/workloads"
@@ -123,5 +125,63 @@ func TestReadyIsCalledOverARealLink(t *testing.T) {
 				t.Errorf("end %v, stdout %q", s.End, s.Stdout)
 			}
 		})
+	}
+}
+
+// TestInterruptionOverARealLink: a Conn ends what it ran by KILL when its
+// context ends, so the agent has to be asked first. Else the task would outlive
+// it, without an end record, and hold its port for ever.
+func TestInterruptionOverARealLink(t *testing.T) {
+	t.Parallel()
+	dials := map[string]func(t *testing.T) targets.Conn{
+		"controller": func(t *testing.T) targets.Conn {
+			conn := localconn.New()
+			t.Cleanup(func() { conn.Close() })
+			return conn
+		},
+	}
+	for name, start := range servers() {
+		dials[name] = func(t *testing.T) targets.Conn {
+			conn, err := newLinks(t, start(t)).dial(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return conn
+		}
+	}
+	for name, dial := range dials {
+		for _, kind := range []string{"go", "shell"} {
+			t.Run(name+"/"+kind, func(t *testing.T) {
+				t.Parallel()
+				a := install(t, dial(t), Options{Want: kind})
+				dir := t.TempDir()
+				pids := filepath.Join(dir, "pids")
+				ctx, cancel := context.WithCancel(t.Context())
+				go func() {
+					defer cancel()
+					tick := time.NewTicker(20 * time.Millisecond)
+					defer tick.Stop()
+					for range tick.C {
+						if b, err := os.ReadFile(pids); t.Context().Err() != nil || err == nil && strings.Count(string(b), "\n") == 2 {
+							return
+						}
+					}
+				}()
+				script := "trap '' TERM; sleep 300 & echo $! >" + pids + ".new; echo $$ >>" + pids + ".new; mv " + pids + ".new " + pids + "; wait; sleep 300"
+				err := a.Run(ctx, workloads.Task{Argv: []string{"exec", "--", "sh", "-c", script}, Dir: dir, Sample: time.Second, Deadline: time.Minute})
+				if !errors.Is(err, context.Canceled) {
+					t.Errorf("error %v", err)
+				}
+				if s := spool(t, dir); s.End["status"] != "failed" || len(s.Tasks) != 1 || s.Tasks[0].Signal != 9 {
+					t.Errorf("end %v, tasks %+v", s.End, s.Tasks)
+				}
+				for _, pid := range strings.Fields(read(t, dir, "pids")) {
+					// A zombie is dead; it waits for the machine's init.
+					if stat, err := os.ReadFile("/proc/" + pid + "/stat"); err == nil && !strings.Contains(string(stat), ") Z ") {
+						t.Errorf("process %s of the task still runs: %s", pid, stat)
+					}
+				}
+			})
+		}
 	}
 }
