@@ -67,16 +67,20 @@ func dash(s string) string {
 	return s
 }
 
-// target finds a target by name.
-func (a *app) target(lab *config.Lab, name string) (*config.Target, error) {
+// pick loads the configuration and finds a target in it.
+func (a *app) pick(name string) (*config.Lab, *config.Target, error) {
+	lab, err := a.load()
+	if err != nil {
+		return nil, nil, err
+	}
 	if t := lab.Target(name); t != nil {
-		return t, nil
+		return lab, t, nil
 	}
 	var have []string
 	for _, t := range lab.Targets {
 		have = append(have, t.Name)
 	}
-	return nil, usage(fmt.Errorf("%s has no target %q; it has %s", a.file, name, strings.Join(have, ", ")))
+	return nil, nil, usage(fmt.Errorf("%s has no target %q; it has %s", a.file, name, strings.Join(have, ", ")))
 }
 
 // dial reaches a real target by hand.
@@ -98,11 +102,7 @@ func (a *app) targetProbeCmd() *cobra.Command {
 		Example: "  kernsweep target probe ar2317",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			lab, err := a.load()
-			if err != nil {
-				return err
-			}
-			t, err := a.target(lab, args[0])
+			_, t, err := a.pick(args[0])
 			if err != nil {
 				return err
 			}
@@ -163,11 +163,7 @@ func (a *app) execCmd() *cobra.Command {
 		Example: "  kernsweep exec ar2317 -- cat /proc/loadavg",
 		Args:    cobra.MinimumNArgs(2),
 		RunE: func(c *cobra.Command, args []string) error {
-			lab, err := a.load()
-			if err != nil {
-				return err
-			}
-			t, err := a.target(lab, args[0])
+			_, t, err := a.pick(args[0])
 			if err != nil {
 				return err
 			}
@@ -199,11 +195,7 @@ func (a *app) powerCmd() *cobra.Command {
 		Example: "  kernsweep power wl500gpv2 cycle",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(c *cobra.Command, args []string) error {
-			lab, err := a.load()
-			if err != nil {
-				return err
-			}
-			t, err := a.target(lab, args[0])
+			_, t, err := a.pick(args[0])
 			if err != nil {
 				return err
 			}
@@ -233,11 +225,7 @@ func (a *app) bootCmd() *cobra.Command {
 		Example: "  kernsweep boot x86 eevdf_612",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(c *cobra.Command, args []string) error {
-			lab, err := a.load()
-			if err != nil {
-				return err
-			}
-			t, err := a.target(lab, args[0])
+			lab, t, err := a.pick(args[0])
 			if err != nil {
 				return err
 			}
