@@ -42,7 +42,10 @@ func newEvaluator(l *loader) *evaluator {
 		l: l, refType: cty.Capsule("reference", reflect.TypeOf(ref{})),
 		locals: map[string]*attr{}, vars: map[string]cty.Value{}, inCycle: map[string]bool{},
 	}
-	e.root = &hcl.EvalContext{Variables: map[string]cty.Value{}, Functions: l.functions()}
+	e.root = &hcl.EvalContext{Variables: map[string]cty.Value{}, Functions: l.meter.meters()}
+	for name, f := range l.functions() {
+		e.root.Functions[name] = l.meter.metered(name, f)
+	}
 	for _, kind := range []string{"kernel", "class", "target"} {
 		m := map[string]cty.Value{}
 		for name := range l.decl[kind] {
@@ -222,12 +225,23 @@ func (e *evaluator) value(a *attr, ctx *hcl.EvalContext) (cty.Value, bool) {
 		return a.val, a.ok
 	}
 	a.done, a.val = true, cty.DynamicVal
+	if e.l.meter.spent() {
+		return a.val, false
+	}
 	for _, t := range a.expr.Variables() {
 		if !e.reference(t) {
 			return a.val, false
 		}
 	}
 	v, diags := a.expr.Value(ctx)
+	if e.l.meter.spent() {
+		e.l.value(a.valuePos(), "write the result down instead, or read it by file(\"…\")", "the configuration takes too long to compute")
+		return a.val, false
+	}
+	if n, _, _ := extent(v); n > maxNodes {
+		e.l.value(a.valuePos(), "write less, or use it in smaller parts", "the value holds more than %d elements", maxNodes)
+		return a.val, false
+	}
 	e.l.hclDiags(diags)
 	if diags.HasErrors() || !v.IsWhollyKnown() {
 		return a.val, false

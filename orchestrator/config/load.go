@@ -48,6 +48,7 @@ type loader struct {
 	src     map[string][]byte // by the name positions carry
 	raw     []rangeOf         // literals already reported for a control character
 	bodies  []*hclsyntax.Body
+	meter   meter
 	broken  bool // a file could not be read whole, so what it declares is unknown
 	lab     *Lab
 
@@ -65,7 +66,7 @@ func load(path string, vars map[string]string, env func(string) (string, bool), 
 	}
 	l := &loader{
 		findings: newFindings(), drivers: d, vars: vars, env: env,
-		src: map[string][]byte{}, lab: &Lab{Sources: map[string][]byte{}},
+		src: map[string][]byte{}, meter: meter{left: maxWork}, lab: &Lab{Sources: map[string][]byte{}},
 		decl: map[string]map[string]*block{}, classes: map[string]*body{},
 	}
 	if l.readAll(path) {

@@ -124,6 +124,7 @@ func (l *loader) read(name string) {
 	l.hclDiags(diags)
 	l.broken = l.broken || diags.HasErrors()
 	if body, ok := f.Body.(*hclsyntax.Body); ok {
+		meterBody(body)
 		l.bodies = append(l.bodies, body)
 	}
 }
