@@ -36,6 +36,8 @@ type machine struct {
 	boots []string                    // kernels asked for
 	fail  func(n int, k string) error // what boot n of kernel k says; may be nil
 	conns []*nsConn
+
+	refuse int // so many log-ins fail from now on
 }
 
 func newMachine(t *testing.T) *machine {
@@ -60,6 +62,9 @@ func (m *machine) Boot(_ context.Context, _ *targets.Target, k targets.Kernel) e
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.boots = append(m.boots, k.Name)
+	if m.once {
+		return nil // it starts nothing
+	}
 	for _, c := range m.conns {
 		c.cut()
 	}
@@ -80,6 +85,10 @@ func (m *machine) Traits() targets.BootTraits {
 func (m *machine) dial(context.Context, targets.SSH, targets.DialOptions) (targets.Conn, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.refuse > 0 {
+		m.refuse--
+		return nil, &targets.LinkError{Phase: "connect", Err: errors.New("connection refused")}
+	}
 	c := &nsConn{Conn: localconn.New(), dir: m.dir, lost: make(chan struct{})}
 	m.conns = append(m.conns, c)
 	return c, nil

@@ -67,7 +67,7 @@ func (l *lane) run(ctx context.Context) {
 	l.record(ctx, results.Record{Kind: results.KindLane, Note: results.NoteBegan})
 	last := results.Record{Kind: results.KindLane, Note: results.NoteEnded}
 	for _, b := range l.plan.Boots {
-		switch why := l.skipReason(b); {
+		switch why := l.skipReason(b, false); {
 		case ctx.Err() != nil:
 		case why != "":
 			l.conclude(ctx, b.Trials, results.Skipped, why)
@@ -85,18 +85,21 @@ func (l *lane) run(ctx context.Context) {
 	l.record(ctx, last)
 }
 
-// skipReason says why a boot is not even tried, "" when it is.
-func (l *lane) skipReason(b plan.Boot) string {
+// skipReason says why a boot is not even tried, "" when it is. again: it was
+// tried before, and trials of it are left.
+func (l *lane) skipReason(b plan.Boot, again bool) string {
 	switch {
 	case l.withdrawn != "":
 		return "target quarantined: " + firstWords(l.withdrawn)
-	case l.verified && targets.TraitsOf(l.target.Boot).OnlyOnce:
+	case l.verified && !again && l.onlyOnce():
 		return fmt.Sprintf("boot method %q gives one boot per run", l.conf.BootKind)
 	case l.r.Plan.BootFailures > 0 && l.crashes[b.Kernel] >= l.r.Plan.BootFailures:
 		return fmt.Sprintf("kernel %s failed %d times here, first: %s", b.Kernel, l.crashes[b.Kernel], l.crash[b.Kernel])
 	}
 	return ""
 }
+
+func (l *lane) onlyOnce() bool { return targets.TraitsOf(l.target.Boot).OnlyOnce }
 
 // firstWords shortens a cause that is repeated for many trials; it stands whole
 // in the lane's own record.
@@ -112,14 +115,18 @@ func firstWords(s string) string {
 // the target's patience, until every trial has an outcome.
 func (l *lane) boot(ctx context.Context, b plan.Boot) {
 	todo := b.Trials
-	for len(todo) > 0 && ctx.Err() == nil {
-		if why := l.skipReason(b); why != "" {
+	for again := false; len(todo) > 0 && ctx.Err() == nil; again = true {
+		if why := l.skipReason(b, again); why != "" {
 			l.conclude(ctx, todo, results.Skipped, why)
 			return
 		}
 		s, err := l.start(ctx, b)
 		var crash *targets.BootError
 		switch {
+		case err == nil && again && l.verified && l.onlyOnce() && s.record.BootID != l.lastID:
+			// The lost link was a reboot; trials of two boots are not one sample.
+			l.conclude(ctx, todo, results.Skipped, fmt.Sprintf("the target rebooted by itself, and boot method %q gives one boot per run", l.conf.BootKind))
+			return
 		case err == nil:
 			l.lastID, l.verified = s.record.BootID, true
 			todo = s.trials(ctx, todo)
@@ -203,10 +210,8 @@ func (l *lane) cycle(ctx context.Context) error {
 func (l *lane) leave(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.leaveTime())
 	defer cancel()
-	if l.pushed != nil && l.target.Held != nil {
-		if err := l.pushed.Remove(ctx); err != nil {
-			l.note(ctx)("the agent's files could not be removed: " + err.Error())
-		}
+	if err := l.clean(ctx); err != nil {
+		l.note(ctx)("the agent's files could not be removed: " + err.Error())
 	}
 	if l.conf.KnownGood != "" && l.lastID != "" && l.withdrawn == "" && !targets.TraitsOf(l.target.Boot).Local {
 		k, _ := l.r.Lab.Kernel(l.conf.KnownGood).For(l.conf)
@@ -229,6 +234,25 @@ func (l *lane) leave(ctx context.Context) {
 			}
 		}
 	}
+}
+
+// clean removes the agent's files, over a new connection where the last one was
+// given up. A guest that is gone took them along.
+func (l *lane) clean(ctx context.Context) error {
+	if l.pushed == nil || l.target.Held == nil && targets.TraitsOf(l.target.Boot).Local {
+		return nil
+	}
+	if l.target.Held == nil {
+		ctx, cancel := context.WithTimeout(ctx, cleanupTime/2)
+		defer cancel()
+		conn, err := l.target.Dial(ctx, l.target.SSH, targets.DialOptions{Note: l.note(ctx)})
+		if err != nil {
+			return err
+		}
+		l.target.Held = conn
+	}
+	l.pushed.Through(l.target.Held)
+	return l.pushed.Remove(ctx)
 }
 
 // leaveTime is longer where a real machine has to boot its known-good kernel.

@@ -143,6 +143,7 @@ func (s *session) deploy(ctx context.Context) error {
 	}
 	a, err := deploy.Install(ctx, s.target.Held, deploy.Options{
 		Arch: arch, Want: s.conf.Agent, Release: s.record.Release, Log: s.log, Note: s.note(ctx), Redial: s.redial,
+		Before: s.lane.pushed,
 	})
 	if err != nil {
 		return err

@@ -30,7 +30,11 @@ func otherWords() map[string]string {
 func (l *loader) collect() {
 	for _, h := range l.bodies {
 		for _, a := range newBody(h).sortedAttrs() {
-			l.unknownAttr(a, "", "at the top of a file", keys(topKinds()))
+			if n, ok := topKinds()[a.name]; ok {
+				l.err(a.pos, "write "+a.name+strings.Repeat(" \"NAME\"", n)+" { … }", "%q is a block, not an attribute", a.name)
+			} else {
+				l.unknownAttr(a, "", "at the top of a file", keys(topKinds()))
+			}
 			l.lintNumbers(a.expr)
 		}
 		for _, in := range h.Blocks {

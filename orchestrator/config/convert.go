@@ -177,7 +177,7 @@ func (c converter) list(to reflect.Value, v cty.Value, e hclsyntax.Expression) b
 		_, x := it.Element()
 		at := element(e, i)
 		if x.IsNull() {
-			c.l.value(posOf(at.Range()), "", "%q holds a null", c.attr.name)
+			c.l.value(posOf(at.Range()), "take it out, or write a value", "%q holds a null", c.attr.name)
 			ok = false
 			continue
 		}
@@ -202,7 +202,7 @@ func (c converter) table(to reflect.Value, v cty.Value, e hclsyntax.Expression) 
 		k, x := it.Element()
 		at := entry(e, k.AsString())
 		if x.IsNull() {
-			c.l.value(posOf(at.Range()), "", "%q holds a null", c.attr.name)
+			c.l.value(posOf(at.Range()), "take it out, or write a value", "%q holds a null", c.attr.name)
 			ok = false
 			continue
 		}

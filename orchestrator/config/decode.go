@@ -88,7 +88,7 @@ func (l *loader) decode(b *block, in *body, where string, partial bool, dsts ...
 	ok = l.decodeBlocks(b, in, where, partial, fields, attrNames, blockKinds) && ok
 	for name, to := range fields {
 		if f := to[0]; !partial && !f.optional && !f.block && in.attrs[name] == nil {
-			l.err(b.pos, "", "%s needs the attribute %q", strings.TrimPrefix(where, "in "), name)
+			l.err(b.pos, f.doc, "%s needs the attribute %q", strings.TrimPrefix(where, "in "), name)
 			ok = false
 		}
 	}
@@ -174,7 +174,7 @@ func (l *loader) setAttr(a *attr, d destination) bool {
 	}
 	if v.IsNull() {
 		if !d.optional {
-			l.value(a.valuePos(), "", "%q must have a value", a.name)
+			l.value(a.valuePos(), "null is as if it were not there: write a value", "%q must have a value", a.name)
 		}
 		return d.optional
 	}

@@ -183,7 +183,7 @@ func (e *evaluator) local(a *attr) cty.Value {
 		}
 	}
 	if len(e.path) > maxLocals {
-		e.l.err(a.pos, "", "locals refer to each other more than %d deep", maxLocals)
+		e.l.err(a.pos, "write the value of one of them down", "locals refer to each other more than %d deep", maxLocals)
 		return cty.DynamicVal
 	}
 	e.path = append(e.path, a.name)

@@ -27,7 +27,7 @@ func (e *evaluator) reference(t hcl.Traversal) bool {
 			return false
 		}
 		if len(t) > 2 {
-			l.value(p, "", "%s.%s is a reference; nothing can be read from it", root, stepName(t[1]))
+			l.value(p, "put the value into locals, and write local.NAME in both places", "%s.%s is a reference; nothing can be read from it", root, stepName(t[1]))
 			return false
 		}
 		return true
@@ -40,15 +40,24 @@ func (e *evaluator) reference(t hcl.Traversal) bool {
 }
 
 func known[V any](e *evaluator, p Pos, t hcl.Traversal, root string, names map[string]V) bool {
-	if len(t) < 2 {
+	name := ""
+	switch {
+	case len(t) > 1:
+		name = stepName(t[1])
+	case root != "local": // all of them, or one by a computed name: target[each]
+		return true
+	}
+	if name == "" {
 		e.l.value(p, "", "write %s.NAME", root)
 		return false
 	}
-	name := stepName(t[1])
 	if _, ok := names[name]; ok {
 		return true
 	}
-	detail := ""
+	detail := fmt.Sprintf("declare it: %s %q { … }", noun(root), name)
+	if root == "local" {
+		detail = fmt.Sprintf("declare it: locals { %s = … }", name)
+	}
 	if near := nearest(name, keys(names)); near != "" {
 		detail = fmt.Sprintf("did you mean %s.%s?", root, near)
 	}
@@ -72,7 +81,7 @@ func (e *evaluator) workload(p Pos, t hcl.Traversal) bool {
 	if e.l.decl["workload"][id] != nil {
 		return true
 	}
-	detail := ""
+	detail := fmt.Sprintf("declare it: workload %q %q { … }", stepName(t[1]), stepName(t[2]))
 	if near := nearest(id, keys(e.l.decl["workload"])); near != "" {
 		detail = fmt.Sprintf("did you mean workload.%s?", near)
 	}
@@ -112,7 +121,7 @@ func (l *loader) checkText(a *attr, v cty.Value) bool {
 		return true, nil
 	})
 	if total > maxValue {
-		l.value(a.valuePos(), "", "the text is larger than %d MB", maxValue>>20)
+		l.value(a.valuePos(), "write less, or use it in smaller parts", "the text is larger than %d MB", maxValue>>20)
 		return false
 	}
 	return ok

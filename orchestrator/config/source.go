@@ -7,8 +7,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"sort"
 	"strings"
+	"syscall"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -17,6 +19,10 @@ import (
 
 // maxFile bounds a configuration file, and a file read by file(), in bytes.
 const maxFile = 4 << 20
+
+// maxSyntax bounds the diagnostics about the syntax of one file: a file that is
+// no HCL at all has thousands.
+const maxSyntax = 10
 
 // Format rewrites a configuration canonically. What does not parse, or nests
 // too deeply to be parsed, comes back unchanged.
@@ -77,7 +83,9 @@ next:
 		}
 		st, err := os.Stat(name)
 		if err != nil {
-			return nil, err
+			l.broken = true
+			l.err(Pos{File: name}, "mend it, or move it out of the directory: every *.hcl file there is read", "cannot read the file: %v", reason(err))
+			continue
 		}
 		if !st.Mode().IsRegular() {
 			continue
@@ -91,7 +99,7 @@ next:
 		seen = append(seen, st)
 		names = append(names, name)
 	}
-	if len(names) == 0 {
+	if len(names) == 0 && !l.broken {
 		return nil, errors.New("the directory holds no *.hcl file")
 	}
 	sort.Strings(names)
@@ -103,10 +111,10 @@ func (l *loader) read(name string) {
 	src, whole, err := readLimited(name)
 	if err != nil {
 		l.broken = true
-		l.err(Pos{File: name}, "", "cannot read the file: %v", reason(err))
+		l.err(Pos{File: name}, "name a text file that you may read", "cannot read the file: %v", reason(err))
 		return
 	}
-	if at, what, detail := tooDeep(src, name); what != "" {
+	if at, what, detail := refused(src, name); what != "" {
 		l.broken = true
 		l.err(at, detail, "%s", what)
 		return
@@ -118,20 +126,37 @@ func (l *loader) read(name string) {
 	}
 	l.lab.Sources[filepath.Base(name)] = src
 	l.src[name] = src
-	tokens, _ := hclsyntax.LexConfig(src, name, hcl.InitialPos)
-	l.lintTokens(name, src, tokens)
 	f, diags := hclsyntax.ParseConfig(src, name, hcl.InitialPos)
-	l.hclDiags(diags)
 	l.broken = l.broken || diags.HasErrors()
+	if len(diags) > maxSyntax {
+		rest := diags[maxSyntax]
+		l.err(posOf(*rest.Subject), "mend the first ones, then validate again", "%d more places from here on are no HCL", len(diags)-maxSyntax)
+		diags = diags[:maxSyntax]
+	} else {
+		tokens, _ := hclsyntax.LexConfig(src, name, hcl.InitialPos)
+		l.lintTokens(name, src, tokens)
+	}
+	l.hclDiags(diags)
 	if body, ok := f.Body.(*hclsyntax.Body); ok {
 		meterBody(body)
 		l.bodies = append(l.bodies, body)
 	}
 }
 
+// refused says why a file is not parsed at all, what == "" when it is.
+func refused(src []byte, name string) (at Pos, what, detail string) {
+	for _, mark := range []string{"\xff\xfe", "\xfe\xff"} {
+		if strings.HasPrefix(string(src[:min(2, len(src))]), mark) {
+			return Pos{File: name, Line: 1, Col: 1}, "the file is UTF-16 text", "save it as UTF-8 (for example by iconv -f UTF-16 -t UTF-8)"
+		}
+	}
+	return tooDeep(src, name)
+}
+
 // readLimited reads at most maxFile bytes; whole says that there were no more.
 func readLimited(name string) (src []byte, whole bool, err error) {
-	f, err := os.Open(name)
+	// A pipe that nothing writes to must not hold us up.
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, false, err
 	}
@@ -139,6 +164,9 @@ func readLimited(name string) (src []byte, whole bool, err error) {
 	src, err = io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {
 		return nil, false, err
+	}
+	if st, err := f.Stat(); err == nil && len(src) == 0 && st.Mode()&fs.ModeNamedPipe != 0 {
+		return nil, false, errors.New("nothing writes to this pipe")
 	}
 	if len(src) > maxFile {
 		return src[:maxFile], false, nil
@@ -155,6 +183,9 @@ func reason(err error) error {
 	return err
 }
 
+// rangeText is how the library writes a place: ":2,3-7".
+var rangeText = regexp.MustCompile(`:(\d+),(\d+)-(\d+,)?\d+\b`)
+
 // hclDiags takes over the library's diagnostics.
 func (l *loader) hclDiags(ds hcl.Diagnostics) {
 	for _, d := range ds {
@@ -170,6 +201,7 @@ func (l *loader) hclDiags(ds hcl.Diagnostics) {
 		if head, _, ok := strings.Cut(detail, "panic in function implementation"); ok {
 			detail = head + "it takes no such value"
 		}
+		detail = rangeText.ReplaceAllString(detail, ":$1:$2")
 		l.value(p, detail, "%s", lowerFirst(d.Summary))
 	}
 }

@@ -123,7 +123,7 @@ func (l *loader) names(refs []Ref, kind string) []string {
 	var list []string
 	for _, r := range refs {
 		if contains(list, r.Name) {
-			l.value(r.Pos, "", "%s.%s stands twice in the list", kind, r.Name)
+			l.value(r.Pos, "take one of them out", "%s.%s stands twice in the list", kind, r.Name)
 			continue
 		}
 		list = append(list, r.Name)

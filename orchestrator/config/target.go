@@ -53,7 +53,7 @@ func (l *loader) class(name string, path []string) *body {
 		for contains(path[1:], name) {
 			path = path[1:]
 		}
-		l.err(b.pos, "", "classes inherit from each other in a circle: %s", strings.Join(append(path, name), " -> "))
+		l.err(b.pos, "take the class attribute out of one of them", "classes inherit from each other in a circle: %s", strings.Join(append(path, name), " -> "))
 		return nil
 	}
 	m := l.inherit(b, append(path, name))

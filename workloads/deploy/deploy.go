@@ -27,6 +27,9 @@ type Options struct {
 	// Instance makes the agent's files this caller's own on a machine that others
 	// use too, such as the controller: their Remove leaves them alone.
 	Instance string
+	// Before is an agent that this one replaces: what it has not removed yet goes
+	// with this one's files. May be nil.
+	Before *Agent
 	// Redial reaches the same boot again after a lost link; the caller owns the
 	// Conn. nil: a lost link is final.
 	Redial func(context.Context) (targets.Conn, error)
@@ -76,6 +79,10 @@ func Install(ctx context.Context, conn targets.Conn, o Options) (*Agent, error) 
 		o.Log = zap.NewNop()
 	}
 	a := &Agent{o: o, conn: conn}
+	if o.Before != nil {
+		a.pushed = o.Before.left()
+		a.o.Before = nil
+	}
 	switch o.Want {
 	case "", "auto", "go", "shell":
 	default:
@@ -233,49 +240,15 @@ func (a *Agent) arch(ctx context.Context) (string, error) {
 	return p.GOARCH, nil
 }
 
-func (a *Agent) remember(file string) {
+// Through makes the agent use conn from now on, in place of one that is lost.
+func (a *Agent) Through(conn targets.Conn) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, f := range a.pushed {
-		if f == file {
-			return
-		}
-	}
-	a.pushed = append(a.pushed, file)
+	a.conn = conn
 }
 
 func (a *Agent) link() targets.Conn {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.conn
-}
-
-// Remove deletes the agent's files from the machine. The Agent is of no use
-// afterwards.
-func (a *Agent) Remove(ctx context.Context) error {
-	a.mu.Lock()
-	files := a.pushed
-	a.pushed = nil
-	a.mu.Unlock()
-	for _, f := range files {
-		if strings.HasSuffix(f, ".spool") {
-			files = append(files, f+".reserve", f+".d")
-		}
-	}
-	return a.delete(ctx, files...)
-}
-
-func (a *Agent) delete(ctx context.Context, files ...string) error {
-	if len(files) == 0 {
-		return nil
-	}
-	var errs strings.Builder
-	exit, err := a.link().Run(ctx, targets.Cmd{Argv: append([]string{"rm", "-rf"}, files...), Stderr: &errs})
-	if err != nil {
-		return fmt.Errorf("removing %s: %w", strings.Join(files, " "), err)
-	}
-	if !exit.OK() {
-		return fmt.Errorf("removing %s: rm %s: %s", strings.Join(files, " "), exit, firstLine(errs.String()))
-	}
-	return nil
 }

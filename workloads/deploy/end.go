@@ -95,14 +95,3 @@ func (r *run) discard(ctx context.Context) {
 	}
 	r.a.forget(r.spool)
 }
-
-func (a *Agent) forget(file string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for i, f := range a.pushed {
-		if f == file {
-			a.pushed = append(a.pushed[:i], a.pushed[i+1:]...)
-			return
-		}
-	}
-}

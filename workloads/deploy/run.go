@@ -214,9 +214,7 @@ func (r *run) redial(ctx context.Context) (targets.Conn, error) {
 	for {
 		conn, err := r.a.o.Redial(ctx)
 		if err == nil {
-			r.a.mu.Lock()
-			r.a.conn = conn
-			r.a.mu.Unlock()
+			r.a.Through(conn)
 			return conn, nil
 		}
 		timer := time.NewTimer(pause)

@@ -1,0 +1,68 @@
+package deploy
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"kernsweep/targets"
+)
+
+func (a *Agent) remember(file string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, f := range a.pushed {
+		if f == file {
+			return
+		}
+	}
+	a.pushed = append(a.pushed, file)
+}
+
+func (a *Agent) forget(file string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for i, f := range a.pushed {
+		if f == file {
+			a.pushed = append(a.pushed[:i], a.pushed[i+1:]...)
+			return
+		}
+	}
+}
+
+// left are the files on the machine that are still to be removed.
+func (a *Agent) left() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return append([]string(nil), a.pushed...)
+}
+
+// Remove deletes the agent's files from the machine. The Agent is of no use
+// afterwards.
+func (a *Agent) Remove(ctx context.Context) error {
+	a.mu.Lock()
+	files := a.pushed
+	a.pushed = nil
+	a.mu.Unlock()
+	for _, f := range files {
+		if strings.HasSuffix(f, ".spool") {
+			files = append(files, f+".reserve", f+".d")
+		}
+	}
+	return a.delete(ctx, files...)
+}
+
+func (a *Agent) delete(ctx context.Context, files ...string) error {
+	if len(files) == 0 {
+		return nil
+	}
+	var errs strings.Builder
+	exit, err := a.link().Run(ctx, targets.Cmd{Argv: append([]string{"rm", "-rf"}, files...), Stderr: &errs})
+	if err != nil {
+		return fmt.Errorf("removing %s: %w", strings.Join(files, " "), err)
+	}
+	if !exit.OK() {
+		return fmt.Errorf("removing %s: rm %s: %s", strings.Join(files, " "), exit, firstLine(errs.String()))
+	}
+	return nil
+}
