@@ -191,7 +191,11 @@ func (m *Machine) start(ctx context.Context, t *targets.Target, k targets.Kernel
 	m.notes = append(m.notes, "accelerator: "+accel)
 	m.mu.Unlock()
 	if err := m.release(ctx, t, p); err != nil {
-		return errors.Join(p.explain(err), m.stop())
+		err = p.explain(err)
+		if p.refusedImage() { // a fact about the kernel: the machine is as good as before
+			err = &targets.BootError{Kernel: k.Name, Stage: "loading", Err: err}
+		}
+		return errors.Join(err, m.stop())
 	}
 	return nil
 }

@@ -134,6 +134,26 @@ func TestCannotStart(t *testing.T) {
 	}
 }
 
+// TestRefusedImage: an image that QEMU can make nothing of is the kernel's
+// failure to boot; the machine and its other kernels are as good as before.
+func TestRefusedImage(t *testing.T) {
+	bad := filepath.Join(t.TempDir(), "image")
+	if err := os.WriteFile(bad, []byte(strings.Repeat("no kernel", 1000)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, arch := range []string{"amd64", "mipsle"} {
+		m := &Machine{Accel: "tcg"}
+		err := m.Boot(t.Context(), &targets.Target{Name: "box", Arch: arch}, targets.Kernel{Name: "k", Image: targets.Image{Kernel: bad, Initrd: bad}})
+		var boot *targets.BootError
+		if !errors.As(err, &boot) || boot.Kernel != "k" || boot.Stage != "loading" || !strings.Contains(err.Error(), "kernel") {
+			t.Errorf("%s: %v", arch, err)
+		}
+		if m.proc != nil {
+			t.Errorf("%s: it left a process", arch)
+		}
+	}
+}
+
 func TestBrokenKVM(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "qemu")
 	if err := os.WriteFile(program, []byte("#!/bin/sh\necho broken\nexit 3\n"), 0o755); err != nil {

@@ -154,6 +154,24 @@ func (p *process) explain(err error) error {
 	return err
 }
 
+// refusedImage reports whether QEMU ended because it can make nothing of the
+// kernel's files. A file that it cannot open is not the kernel's fault.
+func (p *process) refusedImage() bool {
+	if !p.ended() {
+		return false
+	}
+	said := strings.ToLower(p.stderr.String())
+	if strings.Contains(said, "could not open") || strings.Contains(said, "permission denied") {
+		return false
+	}
+	for _, w := range []string{"could not load kernel", "kernel too old", "invalid kernel", "ram disk", "initrd", "device tree", "dtb"} {
+		if strings.Contains(said, w) {
+			return true
+		}
+	}
+	return false
+}
+
 // socketPair gives a connected pair: our end, and the end for the process.
 func socketPair(name string) (net.Conn, *os.File, error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
