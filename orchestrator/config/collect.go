@@ -82,7 +82,8 @@ func (l *loader) of(kind string) []*block {
 // labels checks the number and form of a block's labels.
 func (l *loader) labels(b *block, want int) bool {
 	if len(b.labels) != want {
-		l.err(b.pos, fmt.Sprintf("it has %d", len(b.labels)), "%s needs %d %s", aBlock(b.kind), want, plural(want, "label"))
+		l.err(b.pos, fmt.Sprintf("it has %d; write %s%s { … }", len(b.labels), b.kind, strings.Repeat(" \"NAME\"", want)),
+			"%s needs %d %s", aBlock(b.kind), want, plural(want, "label"))
 		return false
 	}
 	ok := true
