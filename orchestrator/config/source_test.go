@@ -67,3 +67,17 @@ func TestPipe(t *testing.T) {
 		t.Errorf("got %v", ds)
 	}
 }
+
+// TestForward: a path made of locals is the same whatever the order of lines.
+func TestForward(t *testing.T) {
+	parts := []string{
+		"locals { first = \"${local.second}/bin\" }\n", "locals { second = \"/opt\" }\n",
+		"target \"r1\" {\n  host = \"192.0.2.1\"\n  path = local.first\n}\n",
+	}
+	for _, order := range [][]int{{0, 1, 2}, {2, 1, 0}, {1, 2, 0}, {0, 2, 1}} {
+		lab, ds := loadTexts(t, map[string]string{"lab.hcl": parts[order[0]] + parts[order[1]] + parts[order[2]]}, nil)
+		if lab == nil || lab.Targets[0].SSH.Path != "/opt/bin" {
+			t.Errorf("order %v: %v", order, ds)
+		}
+	}
+}
