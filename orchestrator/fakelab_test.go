@@ -117,7 +117,11 @@ func (c *nsConn) Run(ctx context.Context, cmd targets.Cmd) (targets.Exit, error)
 		}
 	}()
 	const script = `mount --bind "$0/boot_id" /proc/sys/kernel/random/boot_id && mount --bind "$0/cmdline" /proc/cmdline && mount --bind "$0/uptime" /proc/uptime && exec "$@"`
-	cmd.Argv = append([]string{"unshare", "-m", "sh", "-c", script, c.dir}, cmd.Argv...)
+	namespace := "-m"
+	if os.Getuid() != 0 {
+		namespace = "-Urm"
+	}
+	cmd.Argv = append([]string{"unshare", namespace, "sh", "-c", script, c.dir}, cmd.Argv...)
 	exit, err := c.Conn.Run(ctx, cmd)
 	select {
 	case <-c.lost:
