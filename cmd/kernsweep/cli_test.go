@@ -6,10 +6,15 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"kernsweep/orchestrator/plan"
+	"kernsweep/orchestrator/results"
 	"kernsweep/targets/targetstest"
 )
 
@@ -54,5 +59,29 @@ func fill(ts *testscript.TestScript, _ bool, args []string) {
 			b = bytes.ReplaceAll(b, []byte("$"+name), []byte(ts.Getenv(name)))
 		}
 		ts.Check(os.WriteFile(path, b, 0o644))
+	}
+}
+
+// full is a disk without room.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+
+// TestOutputThatCannotBeWritten: what was not printed must not look printed.
+func TestOutputThatCannotBeWritten(t *testing.T) {
+	runs := t.TempDir()
+	run, err := results.Create(runs, "s", results.RunMeta{}, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := run.WritePlan(results.PlanSummary{Sweep: "s"}, &plan.Plan{Sweep: "s"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range []string{"status", "status latest", "report latest", "version", "testbeds", "help run", "status --json"} {
+		var errs bytes.Buffer
+		status := execute(t.Context(), append(strings.Fields(args), "--runs", runs), strings.NewReader(""), full{}, &errs, os.LookupEnv)
+		if status != exitFailed || !strings.Contains(errs.String(), "no space left") {
+			t.Errorf("%s: status %d, %q", args, status, errs.String())
+		}
 	}
 }

@@ -19,12 +19,15 @@ func (a *app) reportCmd() *cobra.Command {
 		Long:    "Print what was measured, kernel beside kernel. RUN is a name, a unique beginning of one, a path, or \"latest\".",
 		Example: "  kernsweep report latest\n  kernsweep report latest --vmstat\n  kernsweep report latest --format csv -o night.csv",
 		Args:    cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(c *cobra.Command, args []string) error {
 			run, err := a.findRun(args[0])
 			if err != nil {
 				return err
 			}
 			if a.json {
+				if o.Format != "json" && c.Flags().Changed("format") {
+					return usage(fmt.Errorf("--json and --format %s contradict each other", o.Format))
+				}
 				o.Format = "json"
 			}
 			if !validFormat(o.Format) {

@@ -58,13 +58,17 @@ type app struct {
 
 // execute runs one command line and returns its exit status.
 func execute(ctx context.Context, args []string, in io.Reader, out, errw io.Writer, env func(string) (string, bool)) int {
-	a := &app{in: in, out: out, err: errw, env: env}
+	output := &checked{w: out}
+	a := &app{in: in, out: output, err: errw, env: env}
 	root := a.root()
 	root.SetArgs(args)
 	root.SetIn(in)
-	root.SetOut(out)
+	root.SetOut(output)
 	root.SetErr(errw)
 	err := root.ExecuteContext(ctx)
+	if err == nil && output.err != nil {
+		err = output.err // a full disk must not look like an empty report
+	}
 	var s *statusError
 	switch {
 	case err == nil:
@@ -79,9 +83,6 @@ func execute(ctx context.Context, args []string, in io.Reader, out, errw io.Writ
 		return exitInterrupted
 	default:
 		fmt.Fprintln(errw, "kernsweep: "+err.Error())
-		if strings.HasPrefix(err.Error(), "unknown ") || strings.Contains(err.Error(), "flag") || strings.Contains(err.Error(), "arg(s)") {
-			return exitUsage
-		}
 		return exitFailed
 	}
 }
@@ -106,6 +107,7 @@ func (a *app) root() *cobra.Command {
 	root.AddCommand(&cobra.Command{Use: "testbeds", Short: "Every block and attribute of testbeds.hcl", Long: config.Reference()})
 	root.AddCommand(a.validateCmd(), a.fmtCmd(), a.planCmd(), a.runCmd(), a.rerunCmd(), a.reportCmd(), a.statusCmd(),
 		a.targetCmd(), a.execCmd(), a.bootCmd(), a.powerCmd(), a.versionCmd())
+	strict(root)
 	return root
 }
 

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -42,7 +44,14 @@ func (a *app) targetListCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			type row struct{ Name, Arch, Boot, Power, Console, Host string }
+			type row struct {
+				Name    string `json:"name"`
+				Arch    string `json:"arch"`
+				Boot    string `json:"boot"`
+				Power   string `json:"power"`
+				Console string `json:"console"`
+				Host    string `json:"host"`
+			}
 			var rows []row
 			for _, t := range lab.Targets {
 				rows = append(rows, row{t.Name, t.Arch, t.BootKind, t.PowerKind, t.ConsoleKind, t.SSH.Host})
@@ -144,8 +153,8 @@ func (a *app) printProbe(t *config.Target, r targets.BootRecord) error {
 	}
 	line("boot_id", r.BootID)
 	line("command line", r.Cmdline)
-	for name, v := range r.Tools {
-		line("has "+name, v)
+	for _, name := range slices.Sorted(maps.Keys(r.Tools)) {
+		line("has "+name, r.Tools[name])
 	}
 	for _, n := range r.Notes {
 		line("note", n)
@@ -231,7 +240,11 @@ func (a *app) bootCmd() *cobra.Command {
 			}
 			k := lab.Kernel(args[1])
 			if k == nil {
-				return usage(fmt.Errorf("%s has no kernel %q", a.file, args[1]))
+				var have []string
+				for _, k := range lab.Kernels {
+					have = append(have, k.Name)
+				}
+				return usage(fmt.Errorf("%s has no kernel %q; it has %s", a.file, args[1], strings.Join(have, ", ")))
 			}
 			return a.boot(c.Context(), t, k)
 		},

@@ -82,6 +82,12 @@ func (a *app) format(path string, check bool) (changed bool, err error) {
 		if err != nil {
 			return changed, err
 		}
+		if diags := config.Syntax(f); diags.HasErrors() {
+			for _, d := range diags {
+				fmt.Fprintln(a.err, d)
+			}
+			return changed, fmt.Errorf("%s is left as it is: it cannot be parsed", f)
+		}
 		now := config.Format(old)
 		if bytes.Equal(old, now) {
 			continue

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"runtime"
@@ -53,6 +54,10 @@ func (a *app) versionCmd() *cobra.Command {
 		Short: "Print the version, and for which CPUs agents are built in",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
+			if a.json {
+				return json.NewEncoder(a.out).Encode(map[string]any{"version": version(), "go": runtime.Version(),
+					"platform": runtime.GOOS + "/" + runtime.GOARCH, "agents": agentbin.Embedded()})
+			}
 			fmt.Fprintf(a.out, "kernsweep %s (%s %s/%s)\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 			built := strings.Join(agentbin.Embedded(), ", ")
 			if built == "" {
