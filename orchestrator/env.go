@@ -17,6 +17,7 @@ func (t *trial) env(ctx context.Context, deadline time.Duration) (e *workloads.E
 	e = &workloads.Env{
 		Target: workloads.Side{Conn: t.target.Held, Agent: t.agent, Network: t.network()},
 		Dir:    t.dir, Scale: t.conf.Scale, CPUs: t.record.CPUs, Deadline: deadline, Sample: sample, Tools: t.record.Tools,
+		Made: t.agent.Keep,
 	}
 	if !t.scenario.Run.Needs().Peer {
 		return e, done, nil

@@ -31,7 +31,7 @@ const knobScript = `
 [ -e "$1" ] || { case $1 in /sys/kernel/debug/*)
 	mount -t debugfs debugfs /sys/kernel/debug 2>&1 && echo "@mounted" ;;
 esac; }
-[ -e "$1" ] || { echo "@absent"; exit 0; }
+[ -e "$1" ] || { echo "@absent"; [ "$(id -u)" = 0 ] || { echo "@user"; id -un; }; exit 0; }
 echo "@old"; cat "$1" 2>&1 || { echo "@unreadable"; exit 0; }
 echo "@write"; { echo "$2" >"$1"; } 2>&1
 echo "@new"; cat "$1"
@@ -73,12 +73,15 @@ func writeKnob(ctx context.Context, conn Conn, p, value string) (Knob, string, e
 	for line := range strings.Lines(out.String()) {
 		line = strings.TrimRight(line, "\r\n")
 		switch line {
-		case "@mounted", "@absent", "@unreadable", "@old", "@write", "@new":
+		case "@mounted", "@absent", "@user", "@unreadable", "@old", "@write", "@new":
 			name = line
 			part[name] = ""
 		default:
 			part[name] = strings.TrimSpace(part[name] + "\n" + line)
 		}
+	}
+	if user := part["@user"]; user != "" && strings.HasPrefix(p, "/sys/kernel/debug/") {
+		return Knob{}, "", &UnavailableError{fmt.Sprintf("%s is only for root, and the log-in is user %s", p, user)}
 	}
 	if _, absent := part["@absent"]; absent {
 		return Knob{}, "", &UnavailableError{strings.TrimSpace("this kernel has no " + p + ". " + part[""])}

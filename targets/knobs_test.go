@@ -147,3 +147,29 @@ func TestTimesliceReason(t *testing.T) {
 		}
 	}
 }
+
+// An ordinary user cannot see debugfs: that says nothing of the kernel.
+func TestKnobThatOnlyRootSees(t *testing.T) {
+	conn := &knobConn{shellConn: shellConn{[]string{"busybox", "ash"}}, root: t.TempDir()}
+	user := &asUser{conn}
+	for path, want := range map[string]string{
+		debugSched + "base_slice_ns":   "/sys/kernel/debug/sched/base_slice_ns is only for root, and the log-in is user tester",
+		"/proc/sys/kernel/rr_interval": "this kernel has no /proc/sys/kernel/rr_interval",
+	} {
+		_, err := SetKnob(t.Context(), user, path, "1")
+		var ue *UnavailableError
+		if !errors.As(err, &ue) || !strings.HasPrefix(ue.Reason, want) {
+			t.Errorf("%s: %v, want %q", path, err, want)
+		}
+	}
+}
+
+// asUser makes id say that an ordinary user is logged in.
+type asUser struct{ *knobConn }
+
+func (c *asUser) Run(ctx context.Context, cmd Cmd) (Exit, error) {
+	argv := append([]string{}, cmd.Argv...)
+	argv[2] = "id() { case $1 in -u) echo 1004 ;; *) echo tester ;; esac; }\n" + argv[2]
+	cmd.Argv = argv
+	return c.knobConn.Run(ctx, cmd)
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -66,7 +67,7 @@ func TestKernbenchOnThisMachine(t *testing.T) {
 			if _, err := once(t, env, &single); err != nil {
 				t.Fatal(err)
 			}
-			count, err := os.ReadFile(filepath.Join(k.Dir, "kernsweep-kernbench", "count"))
+			count, err := os.ReadFile(filepath.Join(k.Dir, "kernsweep-kernbench-"+strconv.Itoa(os.Getuid()), "count"))
 			if n := strings.Count(string(count), "built"); err != nil || n != 3 {
 				t.Errorf("%d builds, want a warm-up and two that count: %v", n, err)
 			}
@@ -105,7 +106,7 @@ func TestKernbenchFromArchive(t *testing.T) {
 	if _, err := once(t, env, k); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(filepath.Join(k.Dir, "kernsweep-kernbench", "source", "d.o")); err != nil {
+	if _, err := os.Stat(filepath.Join(k.Dir, "kernsweep-kernbench-"+strconv.Itoa(os.Getuid()), "source", "d.o")); err != nil {
 		t.Error(err)
 	}
 }

@@ -23,7 +23,8 @@ type kernbenchPlace struct {
 // findScript prints the working directory: DIR ("" = choose), made if need be.
 const findScript = `d=$1
 if [ -z "$d" ]; then d=/tmp; [ -d /dev/shm ] && [ -w /dev/shm ] && d=/dev/shm; fi
-mkdir -p "$d/kernsweep-kernbench/build" && echo "$d/kernsweep-kernbench"`
+d=$d/kernsweep-kernbench-$(id -u) # two users of one machine cannot share it
+mkdir -p "$d/build" && echo "$d"`
 
 // place finds or makes the directories on the target.
 func (k *Kernbench) place(ctx context.Context, env *Env) (*kernbenchPlace, error) {
@@ -33,6 +34,9 @@ func (k *Kernbench) place(ctx context.Context, env *Env) (*kernbenchPlace, error
 		return nil, err
 	}
 	p.base = strings.TrimSpace(out)
+	if env.Made != nil {
+		env.Made(p.base)
+	}
 	p.source, p.build, p.log = k.Source, p.base+"/build", p.base+"/build.log"
 	if k.Archive != "" {
 		p.source = p.base + "/source"

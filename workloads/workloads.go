@@ -114,6 +114,9 @@ type Env struct {
 	// Ended, when set, is told how the measured task ended before anything is
 	// collected (law 3). Workloads hand it to their target's Task.
 	Ended func(how string)
+	// Made, when set, is told of a directory that a workload made on the target
+	// for several trials. It is removed when the lane leaves the target.
+	Made func(dir string)
 }
 
 // Side is one end of a trial.
