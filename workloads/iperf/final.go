@@ -14,6 +14,10 @@ func (t *textReader) sort() {
 		switch {
 		case !final[i]:
 			r.Intervals = append(r.Intervals, row)
+		case r.Tool == Iperf3 && r.Process == Server && t.unknown(row):
+			r.Notes = append(r.Notes, "this end does not know what the other counted: "+row.Line)
+		case r.Tool == Iperf3 && row.Role == "" && row.UDP != nil:
+			t.oldUDP(row)
 		case row.Sum:
 			r.Sums = append(r.Sums, row)
 		default:
@@ -23,6 +27,41 @@ func (t *textReader) sort() {
 	if len(t.rows) > 0 && r.Tool == "" {
 		r.Tool = Iperf2
 	}
+}
+
+// unknown says that an iperf3 server of 3.1 to 3.6 prints 0 bytes for what only
+// the client knows.
+func (t *textReader) unknown(row Row) bool {
+	if row.Bytes > 0 {
+		return false
+	}
+	if row.Role == "" {
+		return row.UDP != nil && row.UDP.Total > row.UDP.Lost
+	}
+	for _, other := range t.rows {
+		if other.ID == row.ID && other.Role != "" && other.Role != row.Role && other.Bytes > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// oldUDP is for versions whose only final line holds the sender's bytes and the
+// receiver's losses (3.1.x): what arrived is their difference.
+func (t *textReader) oldUDP(row Row) {
+	sent, got := row, row
+	sent.Role, sent.UDP = Sender, nil
+	got.Role, got.Line = Receiver, ""
+	if d := row.UDP; d.Total > 0 {
+		part := float64(d.Total-d.Lost) / float64(d.Total)
+		got.Bytes, got.Rate = row.Bytes*part, row.Rate*part
+	}
+	if row.Sum {
+		t.r.Sums = append(t.r.Sums, sent, got)
+	} else {
+		t.r.Streams = append(t.r.Streams, sent, got)
+	}
+	t.r.Notes = append(t.r.Notes, oldUDPNote)
 }
 
 // attribute fills Role and Direction from the process and the id. A star marks
@@ -40,6 +79,12 @@ func (t *textReader) attribute(row *Row) {
 		row.Role = Receiver
 		if sends {
 			row.Role = Sender
+		}
+	}
+	if row.Direction == "" && p == Client && t.r.Tool == Iperf3 {
+		row.Direction = Up
+		if t.down {
+			row.Direction = Down
 		}
 	}
 	if row.Direction == "" && p != "" && t.r.Tool != Iperf3 {

@@ -171,3 +171,13 @@ func TestIperf3Extras(t *testing.T) {
 		t.Errorf("%d intervals", all)
 	}
 }
+
+// TestDualWithoutHint: with -d and -r a client listens before it connects.
+func TestDualWithoutHint(t *testing.T) {
+	files := captured(t)
+	for name, process := range map[string]string{"v20_dual.client": Client, "v20_tradeoff.client": Client, "v20_dual.server": Server} {
+		if r := Read([]byte(files["versions/"+name]), nil, Hint{}); r.Process != process {
+			t.Errorf("%s is taken for a %s", name, r.Process)
+		}
+	}
+}

@@ -219,6 +219,8 @@ func (j jsonReader) end() {
 	}
 }
 
+const oldUDPNote = "this iperf3 prints the bytes sent only; those received follow from the datagrams lost"
+
 // oldUDP is for versions whose only sum holds the sender's bytes and the
 // receiver's losses (3.1.x): what arrived is their difference.
 func (j jsonReader) oldUDP(s *sum, direction string) {
@@ -231,7 +233,7 @@ func (j jsonReader) oldUDP(s *sum, direction string) {
 	arrived := *s
 	arrived.Bytes, arrived.Rate = &received, &rate
 	j.sum(&arrived, Receiver, direction)
-	j.r.Notes = append(j.r.Notes, "this iperf3 prints the bytes sent only; those received follow from the datagrams lost")
+	j.r.Notes = append(j.r.Notes, oldUDPNote)
 }
 
 func (j jsonReader) stream(s *sum, role string, sends bool) {

@@ -12,12 +12,19 @@ var (
 	idPattern    = regexp.MustCompile(`^\[ *(\*?\d+)\]`)
 	orderPattern = regexp.MustCompile(`(\d+) datagrams received out-of-order`)
 	cpuPattern   = regexp.MustCompile(`^CPU Utilization: local/\w+ ([\d.]+)% .*remote/\w+ ([\d.]+)%`)
+	prefixed     = regexp.MustCompile(`^[^\[\]]*[: ] *\[`)
+	listenPort   = regexp.MustCompile(`^Server listening on (?:TCP|UDP) port (\d+)`)
 	ownVersion   = regexp.MustCompile(`^iperf (3\.\S+)`)
 )
 
 // textReader keeps what the lines before say about the next one.
 type textReader struct {
 	r       *Report
+	hinted  bool            // the caller said which process it is
+	listens string          // port of "Server listening on", of the client too with -d and -r
+	back    map[string]bool // ids of connections that -d and -r make the other way
+	met     bool            // a connection was printed
+	down    bool            // iperf3 -R
 	reverse map[string]bool // ids of reverse connections
 	server  string          // id whose next row is the server's report
 	last    *Row            // the row read last
@@ -25,9 +32,13 @@ type textReader struct {
 }
 
 func readText(r *Report, text string) {
-	t := &textReader{r: r, reverse: map[string]bool{}}
+	t := &textReader{r: r, hinted: r.Process != "", back: map[string]bool{}, reverse: map[string]bool{}}
 	for line := range strings.Lines(text) {
 		line = strings.TrimLeft(strings.TrimRight(line, "\r\n \t"), "> \t") // archived mail quotes
+		// A title (-T) or a time (--timestamps) before the line.
+		if m := prefixed.FindStringIndex(line); m != nil {
+			line = line[m[1]-1:]
+		}
 		if strings.HasPrefix(line, "Server output:") {
 			r.Notes = append(r.Notes, "the server's own output follows the client's; it is not read twice")
 			break
@@ -104,6 +115,12 @@ func (t *textReader) row(row Row, rest string) {
 		t.last = &r.ServerReport[len(r.ServerReport)-1]
 		return
 	}
+	if t.back[row.ID] {
+		row.Direction, row.Role = Down, Receiver
+		if r.Process == Server {
+			row.Role = Sender
+		}
+	}
 	t.rows = append(t.rows, row)
 	t.last = &t.rows[len(t.rows)-1]
 }
@@ -115,6 +132,8 @@ func (t *textReader) prose(line string) {
 			r.Tool = map[string]string{"with": Iperf2, "to": Iperf3}[m[4]]
 		}
 		t.reverse[m[1]] = strings.Contains(m[7], "(reverse)")
+		t.back[m[1]] = m[4] == "with" && t.listens != "" && (m[3] == t.listens) == (r.Process == Client)
+		t.met = true
 		if p := peerPattern.FindStringSubmatch(m[7]); p != nil {
 			r.PeerVersion = p[1]
 		}
@@ -131,10 +150,18 @@ func (t *textReader) prose(line string) {
 		r.Version, r.Tool = m[1], Iperf3
 		return
 	}
+	if m := listenPort.FindStringSubmatch(trimmed); m != nil && t.listens == "" {
+		t.listens = m[1]
+	}
 	switch {
 	case strings.HasPrefix(trimmed, "Client connecting to"):
+		if !t.met && !t.hinted {
+			r.Process = "" // with -d and -r a client listens first
+		}
 		t.process(Iperf2, Client)
 		r.UDP = r.UDP || strings.Contains(trimmed, "UDP port")
+	case strings.HasPrefix(trimmed, "Reverse mode, remote host"):
+		t.down = true
 	case strings.HasPrefix(trimmed, "Connecting to host"):
 		t.process(Iperf3, Client)
 	case strings.HasPrefix(trimmed, "Server listening on TCP port"), strings.HasPrefix(trimmed, "Server listening on UDP port"):
