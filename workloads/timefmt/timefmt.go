@@ -132,7 +132,11 @@ func Seconds(s string) (seconds, step float64, err error) {
 	if mins != "" && (len(secs) > 2 || secs >= "60" && len(secs) == 2) || hours != "" && (len(mins) > 2 || mins >= "60" && len(mins) == 2) {
 		return 0, 0, fmt.Errorf("%q is no time: more than 59 minutes or seconds beside a larger unit", s)
 	}
-	return seconds, math.Pow(10, -float64(len(frac))), nil
+	scale := math.Pow(10, float64(len(frac)))
+	if exact := math.Round(seconds * scale); exact < 1<<53 { // 58.02 + 60 is not quite 118.02
+		seconds = exact / scale
+	}
+	return seconds, 1 / scale, nil
 }
 
 func quote(text string) string {

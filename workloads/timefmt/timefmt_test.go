@@ -32,7 +32,7 @@ func TestRead(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}
-		near := func(a, b float64) bool { return math.Abs(a-b) < 1e-9 }
+		near := func(a, b float64) bool { return a == b } // as if read from the decimal
 		if !near(got.Elapsed, c.elapsed) || !near(got.User, c.user) || !near(got.System, c.sys) || !near(got.Resolution, c.res) || got.Failed() != c.failed {
 			t.Errorf("%s: %+v %q", c.name, got, got.Failed())
 		}
