@@ -22,6 +22,7 @@ func (ev *Evidence) Fill(r *BootRecord) {
 	r.UptimeS = ev.uptime().Seconds()
 	r.ClientAddr = firstField(ev.Files["client"])
 	r.Tools = pairs(ev.Files["tools"])
+	r.CPUFreq = cpuFreq(ev.Files["cpufreq"])
 	r.Scheduler = DetectScheduler(ev)
 	if why, ok := ev.Persistent(); !ok {
 		r.Notes = append(r.Notes, why)

@@ -19,6 +19,7 @@ type BootRecord struct {
 	UptimeS    float64           `json:"uptime_s,omitempty"`    // when probed
 	ClientAddr string            `json:"client_addr,omitempty"` // the controller, as the target sees it
 	Tools      map[string]string `json:"tools,omitempty"`       // tool -> version line
+	CPUFreq    map[string]string `json:"cpufreq,omitempty"`     // governor, driver, limits and frequency in kHz, boost, SMT; nil: the kernel tells none
 	Notes      []string          `json:"notes,omitempty"`
 }
 
