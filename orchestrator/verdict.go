@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -68,7 +69,7 @@ func (t *trial) judge(ctx context.Context, runErr error, rec *results.Record) {
 		} else {
 			parsed.Warnings = append(parsed.Warnings, warn...)
 		}
-	} else if err != nil {
+	} else if err != nil && !errors.Is(err, fs.ErrNotExist) { // a trial that never began has no files
 		rec.Collect = err.Error()
 	}
 	snaps, serr := t.snapshots()

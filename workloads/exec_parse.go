@@ -31,9 +31,13 @@ func (w *Exec) Parse(files fs.FS) (Parsed, error) {
 	if err != nil {
 		text, out.Notes = nil, append(out.Notes, name+" was not collected")
 	}
+	cut := ""
 	for _, n := range spool.Notes {
 		if strings.Contains(n, "truncated") {
 			out.Warnings = append(out.Warnings, n)
+		}
+		if strings.HasPrefix(n, name+" truncated") {
+			cut = "; " + n + ", so print what is measured first, or less"
 		}
 	}
 	for _, m := range w.Metrics() {
@@ -51,7 +55,7 @@ func (w *Exec) Parse(files fs.FS) (Parsed, error) {
 			v.Value, v.Resolution, err = byTime(arg, string(text))
 		}
 		if err != nil {
-			return Parsed{Notes: out.Notes, Warnings: out.Warnings}, &FailedError{Reason: m.Name + ": " + err.Error()}
+			return Parsed{Notes: out.Notes, Warnings: out.Warnings}, &FailedError{Reason: m.Name + ": " + err.Error() + cut}
 		}
 		if note != "" {
 			out.Notes = append(out.Notes, m.Name+": "+note)

@@ -87,6 +87,17 @@ func TestExecFails(t *testing.T) {
 	}
 }
 
+// A figure printed after the cap is not there: the reason must say why.
+func TestExecNamesACutOutput(t *testing.T) {
+	w := &Exec{Command: []string{"x"}, Sources: map[string]string{"m": `regexp:^Score: (\S+)`}, Better: map[string]string{"m": "lower"}}
+	files := execTrial("go go1 mips", wholeTask, "ok", "", "xxx", "").(fstest.MapFS)
+	spool := string(files["spool"].Data)
+	note := spoolRecord("note", "", "stdout truncated at 1048576 bytes")
+	files["spool"].Data = []byte(strings.Replace(spool, spoolRecord("end", "", "status=ok\nreason=\n"), note+spoolRecord("end", "", "status=ok\nreason=\n"), 1))
+	_, err := w.Parse(files)
+	wantFailed(t, err, "nothing in 1 line of stdout; stdout truncated at 1048576 bytes")
+}
+
 func TestExecMissing(t *testing.T) {
 	w := &Exec{Script: "x", Primary: "user", Sources: map[string]string{"user": "rusage:user", "switches": "rusage:nvcsw"}}
 	got, err := w.Parse(execTrial("shell", "pid=9\nexit=0\nstart_ns=1000\nend_ns=2000\nutime_us=10000\nstime_us=0\n", "ok", "", "", ""))

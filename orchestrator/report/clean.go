@@ -9,7 +9,8 @@ import (
 
 // clean makes text from a device safe to print: control characters, bytes that
 // are no UTF-8 and characters that turn the direction of writing become visible
-// escapes, so that no console line can move the cursor or forge a line.
+// escapes, so that no console line can move the cursor or forge a line. A line
+// end inside a text becomes a bar.
 func clean(s string) string {
 	if !strings.ContainsFunc(s, hidden) && utf8.ValidString(s) {
 		return s
@@ -18,6 +19,8 @@ func clean(s string) string {
 	for len(s) > 0 {
 		r, n := utf8.DecodeRuneInString(s)
 		switch {
+		case r == '\n':
+			b.WriteString(" | ")
 		case r == utf8.RuneError && n == 1, r < 0x100 && hidden(r):
 			c := s[0]
 			if n > 1 {

@@ -36,7 +36,7 @@ func TestColorOnlyWhenAsked(t *testing.T) {
 func TestClean(t *testing.T) {
 	for in, want := range map[string]string{
 		"plain":           "plain",
-		"tab\tand\nline":  `tab\x09and\x0aline`,
+		"tab\tand\nline":  `tab\x09and | line`,
 		"\x1b[2J":         `\x1b[2J`,
 		"\xff\xfe":        `\xff\xfe`,
 		"\u009b2J":        `\x9b2J`,

@@ -1,0 +1,96 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"strings"
+	"testing"
+
+	"kernsweep/orchestrator/results"
+	"kernsweep/targets"
+	"kernsweep/workloads"
+)
+
+func TestBootMethodNoneGivesOneBoot(t *testing.T) {
+	f := newFakeLab(t, map[string]workloads.Workload{"default": &echo{}})
+	f.m.once = true
+	_, m, err := f.execute(t, t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := count(m)
+	if n[results.OK] != 1 || n[results.Skipped] != 3 {
+		t.Fatalf("outcomes %v, want 1 ok and 3 skipped", n)
+	}
+	if m.Boots[0].Result.Record.Proven {
+		t.Error("a boot that nothing proves is called proven")
+	}
+}
+
+// A plain host whose SSH server was away for a while goes on with the same boot;
+// one that rebooted does not: trials of two boots are not one sample.
+func TestBootMethodNoneAfterALostLink(t *testing.T) {
+	for name, reboots := range map[string]bool{"same boot": false, "rebooted": true} {
+		t.Run(name, func(t *testing.T) {
+			var f *fakeLab
+			n := 0
+			f = newFakeLab(t, map[string]workloads.Workload{"default": &echo{run: func(ctx context.Context, env *workloads.Env) error {
+				if n++; n != 2 {
+					return nil
+				}
+				f.m.mu.Lock()
+				defer f.m.mu.Unlock()
+				for _, c := range f.m.conns {
+					c.cut()
+				}
+				f.m.refuse = 1 // the agent's own try fails, the lane's next one does not
+				if reboots {
+					f.m.renew("")
+				}
+				return &targets.LinkError{Phase: "exec", Err: errors.New("the server is gone")}
+			}}})
+			f.m.once = true
+			s := f.lab.Sweeps[0]
+			s.Boots, s.Repeat, s.Kernels = 1, 4, []string{"a"}
+			s.Matrices[0].Kernels = s.Kernels
+			run, m, err := f.execute(t, t.Context(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := count(m)
+			if !reboots && c[results.OK] != 4 {
+				t.Errorf("outcomes %v, want 4 ok", c)
+			}
+			if reboots && (c[results.OK] != 1 || c[results.Lost] != 1 || c[results.Skipped] != 2 || !strings.Contains(m.Trials[3].Final().Reason, "rebooted by itself")) {
+				t.Errorf("outcomes %v, want 1 ok, 1 lost and 2 skipped", c)
+			}
+			j, err := run.Journal()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range j.Records {
+				if strings.Contains(r.Note, "could not be removed") {
+					t.Error(r.Note)
+				}
+			}
+		})
+	}
+}
+
+// A trial that failed before anything ran has no files, and that is no news.
+func TestNothingToCollect(t *testing.T) {
+	f := newFakeLab(t, map[string]workloads.Workload{"default": &echo{
+		run: func(context.Context, *workloads.Env) error {
+			return &workloads.FailedError{Reason: "the tree cannot be built"}
+		},
+		err: &fs.PathError{Op: "open", Path: "spool", Err: fs.ErrNotExist},
+	}})
+	_, m, err := f.execute(t, t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := m.Trials[0].Final(); a.Outcome != results.Failed || a.Reason != "the tree cannot be built" || a.Collect != "" {
+		t.Errorf("%+v", a)
+	}
+}
