@@ -193,7 +193,7 @@ func (m *Machine) start(ctx context.Context, t *targets.Target, k targets.Kernel
 	if err := m.release(ctx, t, p); err != nil {
 		err = p.explain(err)
 		if p.refusedImage() { // a fact about the kernel: the machine is as good as before
-			err = &targets.BootError{Kernel: k.Name, Stage: "loading", Err: err}
+			err = &targets.BootError{Kernel: k.Name, Stage: "loading", Err: fmt.Errorf("%s makes nothing of the kernel's files: %s", p.program, p.stderr.String())}
 		}
 		return errors.Join(err, m.stop())
 	}
