@@ -61,7 +61,7 @@ var _ targets.DialFunc = (*Dialer)(nil).Dial
 func (d *Dialer) Dial(ctx context.Context, s targets.SSH, o targets.DialOptions) (targets.Conn, error) {
 	route, err := d.route(ctx, s)
 	if err != nil {
-		return nil, &targets.LinkError{Phase: "connect", Err: err}
+		return nil, &targets.LinkError{Phase: "connect", Err: err, Refused: ctx.Err() == nil}
 	}
 	var hops []*ssh.Client
 	closeHops := func() {
@@ -128,12 +128,12 @@ func (d *Dialer) attempt(ctx context.Context, from *ssh.Client, h host, o target
 func (d *Dialer) handshake(ctx context.Context, l *link, h host, o targets.DialOptions) (*ssh.Client, *targets.LinkError) {
 	a, err := d.auth(h)
 	if err != nil {
-		return nil, &targets.LinkError{Phase: "log in", Err: fmt.Errorf("%s: %w", h, err)}
+		return nil, &targets.LinkError{Phase: "log in", Err: fmt.Errorf("%s: %w", h, err), Refused: true}
 	}
 	defer a.close()
 	keys, err := d.hostKeys(h, o)
 	if err != nil {
-		return nil, &targets.LinkError{Phase: "handshake", Err: fmt.Errorf("%s: %w", h, err)}
+		return nil, &targets.LinkError{Phase: "handshake", Err: fmt.Errorf("%s: %w", h, err), Refused: true}
 	}
 	config := clientConfig(h, keys, a)
 	limited, cancel := context.WithTimeout(ctx, d.patience)
@@ -149,7 +149,12 @@ func (d *Dialer) handshake(ctx context.Context, l *link, h host, o targets.DialO
 		if keys.passed.Load() {
 			phase = "log in"
 		}
-		return nil, &targets.LinkError{Phase: phase, Err: fmt.Errorf("%s: %w", h, d.explainHandshake(ctx, limited, l, h, keys, a, err))}
+		// A host key that is not accepted, or no common algorithm, stays so. A refused
+		// log-in may not: pam_nologin passes.
+		var algorithms *ssh.AlgorithmNegotiationError
+		refused := keys.refusal != nil || errors.As(err, &algorithms)
+		return nil, &targets.LinkError{Phase: phase, Refused: refused,
+			Err: fmt.Errorf("%s: %w", h, d.explainHandshake(ctx, limited, l, h, keys, a, err))}
 	}
 	if h.legacy && o.Note != nil {
 		if m, ok := c.(ssh.AlgorithmsConnMetadata); ok {
