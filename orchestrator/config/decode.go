@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"sort"
 	"strings"
 
@@ -76,7 +77,7 @@ func (l *loader) decode(b *block, in *body, where string, partial bool, dsts ...
 				l.err(a.pos, fmt.Sprintf("write %s { … }", a.name), "%q is a block, not an attribute", a.name)
 				continue
 			}
-			l.unknownAttr(a, b.kind, where, attrNames)
+			l.unknownAttr(a, b.kind, where, orElse(a.name, attrNames, blockKinds))
 			l.lintNumbers(a.expr)
 			l.value1(a)
 			continue
@@ -93,6 +94,14 @@ func (l *loader) decode(b *block, in *body, where string, partial bool, dsts ...
 		}
 	}
 	return ok
+}
+
+// orElse is valid, and more where name is near none of valid.
+func orElse(name string, valid, more []string) []string {
+	if nearest(name, valid) != "" {
+		return valid
+	}
+	return slices.Concat(valid, more)
 }
 
 // value1 evaluates an attribute with everything in scope.
@@ -116,7 +125,7 @@ func (l *loader) decodeBlocks(b *block, in *body, where string, partial bool, fi
 				l.err(inner.pos, fmt.Sprintf("write %s = …", inner.kind), "%q is an attribute, not a block", inner.kind)
 				continue
 			}
-			l.unknown(inner.pos, "block", inner.kind, b.kind, where, kinds)
+			l.unknown(inner.pos, "block", inner.kind, b.kind, where, orElse(inner.kind, kinds, attrNames))
 			l.lintBody(inner.body)
 			continue
 		}
