@@ -45,6 +45,9 @@ func TestPath(t *testing.T) {
 			if got := targetstest.Output(t, ctx, c, "sh", "-c", "command -v onlysecond"); got != dirs[1]+"/onlysecond\n" {
 				t.Errorf("a shell there finds %q", got)
 			}
+			if ev, err := targets.Probe(ctx, c); err != nil || !strings.Contains(string(ev.Files["tools"]), "iperf3="+strings.TrimSpace(want)) {
+				t.Errorf("the probe finds %q, %v", ev.Files["tools"], err)
+			}
 			var whole strings.Builder
 			for _, w := range targetstest.Words() {
 				whole.WriteString(w + "\x00")
