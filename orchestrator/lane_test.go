@@ -283,13 +283,13 @@ func TestDeadlineIsAFailure(t *testing.T) {
 }
 
 func TestLocksAreTakenInOneOrder(t *testing.T) {
-	l := newLocks()
+	l := newLocks(t.TempDir())
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	done := make(chan error, 2)
 	for _, names := range [][]string{{"a", "b"}, {"b", "a"}} {
 		go func() {
-			for range 1000 {
+			for range 200 {
 				release, err := l.acquire(ctx, names...)
 				if err != nil {
 					done <- err

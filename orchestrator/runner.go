@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"strconv"
 	"sync"
+	"time"
 
 	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
@@ -35,6 +36,9 @@ type Runner struct {
 	// Local is the controller itself, as a peer.
 	Local targets.Conn
 	Log   *zap.Logger
+	// Pause before a boot is tried again after an infrastructure failure, doubled
+	// with each one in a row.
+	Pause time.Duration
 	// Observe sees every record once it is durable. It must not block.
 	Observe func(results.Record)
 
@@ -51,7 +55,7 @@ type Runner struct {
 // context's, or a journal that cannot be written (then nothing more is started,
 // and the run can be taken up again). What happened to trials is in the journal.
 func (r *Runner) Execute(ctx context.Context) error {
-	r.locks, r.gate = newLocks(), make(chan struct{}, max(1, runtime.NumCPU()))
+	r.locks, r.gate = newLocks(filepath.Dir(r.Run.Dir())), make(chan struct{}, max(1, runtime.NumCPU()))
 	ctx, r.stop = context.WithCancelCause(ctx)
 	defer r.stop(nil)
 	if err := r.append(ctx, results.Record{Kind: results.KindRun, Note: results.NoteBegan}); err != nil {

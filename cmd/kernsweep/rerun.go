@@ -39,6 +39,11 @@ beginning of one, a path, or "latest". Earlier attempts are kept; the newest val
 			if err := missingImages(lab, p); err != nil {
 				return err
 			}
+			release, err := a.claim(lab, p)
+			if err != nil {
+				return err
+			}
+			defer release()
 			a.warnDifferences(lab, run)
 			return a.execute(c.Context(), lab, p, run)
 		},

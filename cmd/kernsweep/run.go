@@ -25,6 +25,9 @@ import (
 	"kernsweep/targets/sshconn"
 )
 
+// retryPause is the first pause after an infrastructure failure.
+const retryPause = 5 * time.Second
+
 func (a *app) runCmd() *cobra.Command {
 	var sel selection
 	c := &cobra.Command{
@@ -47,6 +50,11 @@ Exit status: 0 all trials ok, 1 a kernel or workload failed, 2 usage or configur
 			if err := missingImages(lab, p); err != nil {
 				return err
 			}
+			release, err := a.claim(lab, p)
+			if err != nil {
+				return err
+			}
+			defer release()
 			run, err := a.createRun(lab, p, args)
 			if err != nil {
 				return err
@@ -56,6 +64,20 @@ Exit status: 0 all trials ok, 1 a kernel or workload failed, 2 usage or configur
 	}
 	sel.flags(c)
 	return c
+}
+
+// claim makes the plan's targets ours before anything is written.
+func (a *app) claim(lab *config.Lab, p *plan.Plan) (release func(), err error) {
+	release, err = orchestrator.Claim(a.runs, holder(), lab, p)
+	if err != nil {
+		return nil, &statusError{exitInfra, err}
+	}
+	return release, nil
+}
+
+// holder is how others name this process.
+func holder() string {
+	return fmt.Sprintf("of %s, process %d, since %s", who(), os.Getpid(), time.Now().UTC().Format("2006-01-02 15:04 UTC"))
 }
 
 // createRun makes the run directory with everything that is known beforehand.
@@ -134,7 +156,7 @@ func (a *app) execute(ctx context.Context, lab *config.Lab, p *plan.Plan, run *r
 	a.preflight(ctx, lab, p, dialer)
 	view := a.view(p)
 	r := &orchestrator.Runner{Lab: lab, Plan: p, Run: run, Journal: w, Before: state.Model, Dial: dialer.Dial,
-		Local: localconn.New(), Log: log, Observe: view.Observe}
+		Local: localconn.New(), Log: log, Pause: retryPause, Observe: view.Observe}
 	runErr := r.Execute(ctx)
 	view.Close()
 	if err := a.writeReport(run); err != nil {

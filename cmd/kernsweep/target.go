@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kernsweep/orchestrator"
 	"kernsweep/orchestrator/config"
 	"kernsweep/orchestrator/live"
 	"kernsweep/targets"
@@ -204,7 +205,7 @@ func (a *app) powerCmd() *cobra.Command {
 		Example: "  kernsweep power wl500gpv2 cycle",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(c *cobra.Command, args []string) error {
-			_, t, err := a.pick(args[0])
+			lab, t, err := a.pick(args[0])
 			if err != nil {
 				return err
 			}
@@ -215,6 +216,11 @@ func (a *app) powerCmd() *cobra.Command {
 			if t.Power == nil || targets.TraitsOf(t.Boot).Local {
 				return usage(fmt.Errorf("%s: target %s has no power driver of its own", t.Pos, t.Name))
 			}
+			release, err := orchestrator.ClaimTargets(a.runs, holder(), lab, t.Name)
+			if err != nil {
+				return &statusError{exitInfra, err}
+			}
+			defer release()
 			ctx, cancel := context.WithTimeout(c.Context(), handTime)
 			defer cancel()
 			for _, on := range steps {
@@ -246,6 +252,11 @@ func (a *app) bootCmd() *cobra.Command {
 				}
 				return usage(fmt.Errorf("%s has no kernel %q; it has %s", a.file, args[1], strings.Join(have, ", ")))
 			}
+			release, err := orchestrator.ClaimTargets(a.runs, holder(), lab, t.Name)
+			if err != nil {
+				return &statusError{exitInfra, err}
+			}
+			defer release()
 			return a.boot(c.Context(), t, k)
 		},
 	}
