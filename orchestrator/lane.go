@@ -140,6 +140,7 @@ func (l *lane) boot(ctx context.Context, b plan.Boot) {
 		default:
 			l.failed(ctx, err)
 			l.recover(ctx)
+			l.pause(ctx)
 		}
 	}
 }
@@ -160,6 +161,19 @@ func (l *lane) failed(ctx context.Context, err error) {
 	l.record(ctx, results.Record{Kind: results.KindNote, Note: fmt.Sprintf("infrastructure failure %d of %d: %v", l.infra, l.conf.Quarantine, err)})
 	if l.infra >= l.conf.Quarantine {
 		l.withdrawn = err.Error()
+	}
+}
+
+// pause gives whatever failed time to come back: a switch, a PDU, an SSH server.
+func (l *lane) pause(ctx context.Context) {
+	if l.withdrawn != "" || l.r.Pause <= 0 {
+		return
+	}
+	t := time.NewTimer(l.r.Pause << (l.infra - 1))
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
 	}
 }
 
