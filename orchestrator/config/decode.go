@@ -68,7 +68,7 @@ func (l *loader) decode(b *block, in *body, where string, partial bool, dsts ...
 			fields[f.name] = append(fields[f.name], destination{f, v.FieldByIndex(f.index)})
 		}
 	}
-	ok := true
+	ok, meant := true, map[string]bool{} // names that misspelt ones stand for
 	for _, a := range in.sortedAttrs() {
 		to := fields[a.name]
 		if len(to) == 0 || to[0].block {
@@ -77,6 +77,7 @@ func (l *loader) decode(b *block, in *body, where string, partial bool, dsts ...
 				l.err(a.pos, fmt.Sprintf("write %s { … }", a.name), "%q is a block, not an attribute", a.name)
 				continue
 			}
+			meant[nearest(a.name, attrNames)] = true
 			l.unknownAttr(a, b.kind, where, orElse(a.name, attrNames, blockKinds))
 			l.lintNumbers(a.expr)
 			l.value1(a)
@@ -88,7 +89,7 @@ func (l *loader) decode(b *block, in *body, where string, partial bool, dsts ...
 	}
 	ok = l.decodeBlocks(b, in, where, partial, fields, attrNames, blockKinds) && ok
 	for name, to := range fields {
-		if f := to[0]; !partial && !f.optional && !f.block && in.attrs[name] == nil {
+		if f := to[0]; !partial && !f.optional && !f.block && in.attrs[name] == nil && !meant[name] {
 			l.err(b.pos, f.doc, "%s needs the attribute %q", strings.TrimPrefix(where, "in "), name)
 			ok = false
 		}

@@ -141,7 +141,7 @@ func (l *loader) target(b *block, m *body, partial bool) *Target {
 	raw := targetBlock{Agent: "auto", Scale: 1, Quarantine: 3}
 	raw.SSH = targets.SSH{Keepalive: 15 * time.Second, Sessions: 10, NewHostKey: "reject"}
 	raw.Timeouts = targets.Timeouts{Down: 2 * time.Minute, Boot: 5 * time.Minute, Silence: time.Minute, Exec: 30 * time.Second}
-	l.decode(b, m, inBlock(b.kind), partial, &raw)
+	whole := l.decode(b, m, inBlock(b.kind), partial, &raw)
 	l.sshPaths(&raw.SSH)
 	t := &Target{
 		Class: raw.Class.Name, Note: raw.Note, Uses: raw.Uses, Labels: raw.Labels, KnownGood: raw.KnownGood.Name, Agent: raw.Agent,
@@ -156,7 +156,7 @@ func (l *loader) target(b *block, m *body, partial bool) *Target {
 		if m.find("network") == nil {
 			t.Network = n.Network()
 		}
-	} else if ssh := m.find("ssh"); !partial && (ssh == nil || ssh.body.attrs["host"] == nil) {
+	} else if ssh := m.find("ssh"); whole && !partial && (ssh == nil || ssh.body.attrs["host"] == nil) {
 		l.err(b.pos, "write ssh { host = \"…\" }", "target %q has no address", t.Name)
 	}
 	return t
