@@ -17,6 +17,11 @@ func build(run *results.Run, s *results.State) *Document {
 	if d.Sessions == nil {
 		d.Sessions = []results.Session{}
 	}
+	if n := len(d.Sessions); n > 0 && d.Sessions[n-1].Ended.IsZero() {
+		if h, held := run.HeldBy(); held {
+			d.Running = h.String()
+		}
+	}
 	b.plan()
 	for _, t := range b.targets {
 		d.Targets = append(d.Targets, b.target(t))

@@ -16,7 +16,8 @@ const DocumentFormat = 1
 type Document struct {
 	Format     int               `json:"format"` // DocumentFormat
 	Run        results.RunMeta   `json:"run"`    // run.json
-	ExitStatus int               `json:"exit_status"`
+	Running    string            `json:"running,omitempty"` // the process that executes the run now; "" = none
+	ExitStatus int               `json:"exit_status"`       // as far as it is known
 	Damage     []string          `json:"journal_damage,omitempty"` // what is wrong with the journal; such records are not counted
 	Doubtful   int               `json:"journal_doubtful,omitempty"`
 	Sessions   []results.Session `json:"sessions"`

@@ -21,7 +21,11 @@ func header(src *source, width int) section {
 	for _, x := range d.Sessions {
 		s.say(width, "          ", "session   %s to %s", at(x.Began), sessionEnd(x))
 	}
-	s.say(width, "          ", "state     %s (exit status %d)", stateText(d), d.ExitStatus)
+	if d.Running != "" {
+		s.say(width, "          ", "state     RUNNING (%s): what stands below as interrupted or missing may still come", d.Running)
+	} else {
+		s.say(width, "          ", "state     %s (exit status %d)", stateText(d), d.ExitStatus)
+	}
 	for _, n := range d.Damage {
 		s.say(width, "          ", "JOURNAL   %s", n)
 	}
