@@ -14,10 +14,10 @@ const DocumentFormat = 1
 
 // Document is a whole report as data: what --format json prints.
 type Document struct {
-	Format     int               `json:"format"` // DocumentFormat
-	Run        results.RunMeta   `json:"run"`    // run.json
-	Running    string            `json:"running,omitempty"` // the process that executes the run now; "" = none
-	ExitStatus int               `json:"exit_status"`       // as far as it is known
+	Format     int               `json:"format"`                   // DocumentFormat
+	Run        results.RunMeta   `json:"run"`                      // run.json
+	Running    string            `json:"running,omitempty"`        // the process that executes the run now; "" = none
+	ExitStatus int               `json:"exit_status"`              // as far as it is known
 	Damage     []string          `json:"journal_damage,omitempty"` // what is wrong with the journal; such records are not counted
 	Doubtful   int               `json:"journal_doubtful,omitempty"`
 	Sessions   []results.Session `json:"sessions"`
