@@ -80,7 +80,7 @@ func TestOutputThatCannotBeWritten(t *testing.T) {
 	for _, args := range []string{"status", "status latest", "report latest", "version", "testbeds", "help run", "status --json"} {
 		var errs bytes.Buffer
 		status := execute(t.Context(), append(strings.Fields(args), "--runs", runs), strings.NewReader(""), full{}, &errs, os.LookupEnv)
-		if status != exitFailed || !strings.Contains(errs.String(), "no space left") {
+		if status != exitInfra || !strings.Contains(errs.String(), "no space left") {
 			t.Errorf("%s: status %d, %q", args, status, errs.String())
 		}
 	}

@@ -83,7 +83,7 @@ func execute(ctx context.Context, args []string, in io.Reader, out, errw io.Writ
 		return exitInterrupted
 	default:
 		fmt.Fprintln(errw, "kernsweep: "+err.Error())
-		return exitFailed
+		return exitInfra // the controller's own trouble says nothing of a kernel
 	}
 }
 

@@ -190,7 +190,7 @@ func (w *Writer) write(line []byte) error {
 func (w *Writer) explain(step string, err error) error {
 	hint := ""
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		hint = ": the disk of the run directory is full; make room, then `kernsweep resume`"
+		hint = ": the disk of the run directory is full; make room, then kernsweep rerun RUN --failed"
 	}
 	return fmt.Errorf("run %s: journal: %s: %w%s", w.dir, step, err, hint)
 }

@@ -18,9 +18,13 @@ const (
 const (
 	userHZ     = 100 // ticks per second in /proc/stat on every architecture we run on
 	pageKB     = 4
-	smallSlip  = 2 // ticks a counter may go back without a word
-	checkAfter = 2 // seconds before the tick check means something
+	smallSlip  = 2            // ticks a counter may go back without a word
+	checkAfter = 2            // seconds before the tick check means something
+	shortest   = 2.0 / userHZ // seconds; less may pass between two ticks, as at the end of a trial
 )
+
+// tooShort is no complaint: the other intervals have the shares.
+const tooShort = "CPU shares are missing: the interval is shorter than a tick"
 
 // Rows computes one row per interval between snapshots, from raw counters and
 // the target's monotonic clock. Warnings are sentences about what is missing or
@@ -42,7 +46,7 @@ func Rows(snaps []wire.Snapshot) ([]Row, []string) {
 		paging(&r, a, b, &w)
 		events(&r, a, b)
 		shares(&r, a, b, &w)
-		if r.Note != "" {
+		if r.Note != "" && r.Note != tooShort {
 			w.add(r.Note)
 		}
 		rows = append(rows, r)
@@ -128,6 +132,10 @@ func shares(r *Row, a, b counters, w *warnings) {
 	var total float64
 	for _, v := range d[:guest] {
 		total += v
+	}
+	if total == 0 && r.Seconds < shortest {
+		r.note(tooShort)
+		return
 	}
 	if total == 0 {
 		r.note("CPU shares are missing: no tick was counted")
