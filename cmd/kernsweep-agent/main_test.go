@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"kernsweep/targets/targetstest"
 	"kernsweep/workloads/agentbin"
 	"kernsweep/workloads/wire"
 )
@@ -174,7 +175,7 @@ func TestDeadlinesEndTheWholeGroup(t *testing.T) {
 	if task := r.spool.Tasks[0]; !task.TimedOut || task.Signal == 0 {
 		t.Errorf("task %+v", task)
 	}
-	out, _ := exec.Command("pgrep", "-fx", "sleep (77|78|79|80)").Output()
+	out, _ := exec.Command(targetstest.Tool(t, "pgrep"), "-fx", "sleep (77|78|79|80)").Output()
 	if len(out) > 0 {
 		t.Errorf("still running: %s", out)
 	}
@@ -192,7 +193,7 @@ func TestWhatATaskLeavesRunningIsEnded(t *testing.T) {
 	if notes := strings.Join(r.spool.Notes, "\n"); !strings.Contains(notes, "ended what the task left running: ") {
 		t.Errorf("notes %q", notes)
 	}
-	if out, _ := exec.Command("pgrep", "-fx", "sleep (75|76)").Output(); len(out) > 0 || time.Since(start) > 10*time.Second {
+	if out, _ := exec.Command(targetstest.Tool(t, "pgrep"), "-fx", "sleep (75|76)").Output(); len(out) > 0 || time.Since(start) > 10*time.Second {
 		t.Errorf("after %v still running: %q", time.Since(start), out)
 	}
 }
