@@ -64,10 +64,11 @@ func (t *trial) judge(ctx context.Context, runErr error, rec *results.Record) {
 	parsed.Notes = append(parsed.Notes, t.notes...)
 	if rec.Outcome == results.OK {
 		rec.Outcome, rec.Reason = t.classify(ctx, err)
-		if warn, err := t.complaints(ctx); err != nil {
+		if warn, notes, err := t.complaints(ctx); err != nil {
 			rec.Collect = "kernel log: " + err.Error()
 		} else {
 			parsed.Warnings = append(parsed.Warnings, warn...)
+			parsed.Notes = append(parsed.Notes, notes...)
 		}
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) { // a trial that never began has no files
 		rec.Collect = err.Error()
@@ -96,23 +97,22 @@ func (t *trial) crash() *targets.ConsoleEvent {
 
 // complaints are what the kernel said against the trial; they go on file whole
 // as dmesg-new.txt.
-func (t *trial) complaints(ctx context.Context) ([]string, error) {
+func (t *trial) complaints(ctx context.Context) (warn, notes []string, err error) {
 	now, err := targets.ReadKernelLog(ctx, t.target.Held)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	d := now.Since(t.before)
 	if len(d.New) > 0 {
 		err = os.WriteFile(filepath.Join(t.dir, "dmesg-new.txt"), []byte(strings.Join(d.New, "\n")+"\n"), 0o666)
 	}
-	var warn []string
 	if d.Complaint != "" {
 		warn = append(warn, fmt.Sprintf("the kernel complained %d times, first: %s", d.Complaints, d.Complaint))
 	}
 	if d.TaintBefore != d.TaintAfter {
 		warn = append(warn, fmt.Sprintf("the kernel's taint went from %s to %s", d.TaintBefore, d.TaintAfter))
 	}
-	return warn, err
+	return warn, d.Notes, err
 }
 
 // classify turns an error into an outcome and its reason.

@@ -126,7 +126,7 @@ func (a *app) loadAll() (*config.Lab, []config.Diagnostic, error) {
 	vars := map[string]string{}
 	for _, v := range a.vars {
 		name, value, ok := strings.Cut(v, "=")
-		if !ok {
+		if !ok || name == "" {
 			return nil, nil, usage(fmt.Errorf("--var %s: write name=value", v))
 		}
 		vars[name] = value
