@@ -91,8 +91,8 @@ func ClaimTargets(runs, who string, lab *config.Lab, names ...string) (release f
 func peerOf(lab *config.Lab, workload, scenario string) []string {
 	if w := lab.Workload(workload); w != nil {
 		for _, s := range w.Scenarios {
-			if name, ok := strings.CutPrefix(s.Common.Peer, "target."); ok && s.Name == scenario && s.Run.Needs().Peer {
-				return []string{name}
+			if s.Name == scenario && s.Run.Needs().Peer && s.Common.Peer != "controller" {
+				return []string{strings.TrimPrefix(s.Common.Peer, "target.")}
 			}
 		}
 	}

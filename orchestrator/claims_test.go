@@ -19,7 +19,7 @@ import (
 func TestTwoRunsNeverShareATarget(t *testing.T) {
 	runs := t.TempDir()
 	f := newFakeLab(t, map[string]workloads.Workload{"default": &withPeer{}})
-	f.lab.Workloads[0].Scenarios[0].Common.Peer = "target.other"
+	f.lab.Workloads[0].Scenarios[0].Common.Peer = "other"
 	f.lab.Targets = append(f.lab.Targets,
 		&config.Target{Target: targets.Target{Name: "other", Boot: newMachine(t)}, BootKind: "fake"},
 		&config.Target{Target: targets.Target{Name: "third", Boot: newMachine(t)}, BootKind: "fake"})

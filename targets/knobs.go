@@ -37,13 +37,21 @@ echo "@write"; { echo "$2" >"$1"; } 2>&1
 echo "@new"; cat "$1"
 exit 0`
 
+// CheckKnob says whether p can be the path of a knob. It touches nothing.
+func CheckKnob(p string) error {
+	if c := path.Clean(p); c != p || !strings.HasPrefix(p, "/proc/sys/") && !strings.HasPrefix(p, "/sys/") {
+		return fmt.Errorf("%s is not a file below /proc/sys or /sys", p)
+	}
+	return nil
+}
+
 // SetKnob writes value to the file at p (below /proc/sys or /sys), mounts debugfs
 // if that is missing, and reads the value back. When the kernel refuses, clamps
 // or ignores it, the old value is put back and the error is an
 // *UnavailableError; any other error is the link's.
 func SetKnob(ctx context.Context, conn Conn, p, value string) (Knob, error) {
-	if c := path.Clean(p); c != p || !strings.HasPrefix(p, "/proc/sys/") && !strings.HasPrefix(p, "/sys/") {
-		return Knob{}, &UnavailableError{fmt.Sprintf("%s is not a file below /proc/sys or /sys", p)}
+	if err := CheckKnob(p); err != nil {
+		return Knob{}, &UnavailableError{err.Error()}
 	}
 	k, said, err := writeKnob(ctx, conn, p, value)
 	if err != nil || k.Got == k.Want {

@@ -93,11 +93,11 @@ workload "work" "w" {
   tool     = "iperf2"
   duration = "10s"
   share    = 0.25
-  knobs    = { "kernel/x" = "1" }
+  knobs    = { "/proc/sys/kernel/x" = "1" }
   scenario "one" { parallel = 1 }
   scenario "many" {
     parallel  = var.from_env
-    knobs     = { "kernel/y" = "2" }
+    knobs     = { "/proc/sys/kernel/y" = "2" }
     timeslice = "400ms"
     sample    = "0s"
     peer      = target.other
@@ -192,10 +192,10 @@ func TestKernelsWorkloadsSweeps(t *testing.T) {
 	if d := cmp.Diff(&work{Tool: "iperf2", Duration: 10 * time.Second, Parallel: 7, Share: 0.25}, w.Scenarios[1].Run); d != "" {
 		t.Error(d)
 	}
-	if d := cmp.Diff(workloads.Common{Timeslice: 400 * time.Millisecond, Knobs: map[string]string{"kernel/y": "2"}, Peer: "other"}, w.Scenarios[1].Common); d != "" {
+	if d := cmp.Diff(workloads.Common{Timeslice: 400 * time.Millisecond, Knobs: map[string]string{"/proc/sys/kernel/y": "2"}, Peer: "other"}, w.Scenarios[1].Common); d != "" {
 		t.Error(d)
 	}
-	if d := cmp.Diff(workloads.Common{Sample: time.Second, Knobs: map[string]string{"kernel/x": "1"}, Peer: "controller"}, w.Scenarios[0].Common); d != "" {
+	if d := cmp.Diff(workloads.Common{Sample: time.Second, Knobs: map[string]string{"/proc/sys/kernel/x": "1"}, Peer: "controller"}, w.Scenarios[0].Common); d != "" {
 		t.Error(d)
 	}
 	s := lab.Sweep("night")

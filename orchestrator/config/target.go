@@ -252,6 +252,11 @@ func (l *loader) checkTarget(m *body, t *Target) {
 		if t.SSH.Port < 0 || t.SSH.Port > 65535 || t.SSH.Port == 0 && ssh.body.attrs["port"] != nil && ssh.body.attrs["port"].ok {
 			l.atAttr(ssh.body, "port", "must be from 1 to 65535")
 		}
+		for _, line := range t.SSH.HostKeys {
+			if why := badHostKey(line); why != "" {
+				l.value(ssh.body.attrs["host_keys"].valuePos(), "", "%s", why)
+			}
+		}
 		if t.SSH.Sessions < 1 {
 			l.atAttr(ssh.body, "sessions", "must be at least 1")
 		}

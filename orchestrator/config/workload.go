@@ -2,9 +2,12 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"time"
 
+	"kernsweep/targets"
 	"kernsweep/workloads"
 )
 
@@ -74,6 +77,11 @@ func (l *loader) scenario(w *Workload, in *block, m *body, run workloads.Workloa
 	}
 	if s.Common.Sample > 0 && s.Common.Sample < minSample {
 		l.atAttr(m, "sample", fmt.Sprintf("must be \"0s\" or at least %q: sampling itself loads the target", minSample))
+	}
+	for _, p := range slices.Sorted(maps.Keys(s.Common.Knobs)) {
+		if err := targets.CheckKnob(p); err != nil {
+			l.atAttr(m, "knobs", "names no knob: "+err.Error())
+		}
 	}
 	if ok {
 		l.check(in.pos, run)
