@@ -33,7 +33,8 @@ func runTask(args []string) int {
 		return die(failure("spool " + file.path + ": " + err.Error()))
 	}
 	writeBegin(spool, o)
-	sleepUntil(Now() + settleNS)
+	settle := syscall.NsecToTimespec(settleNS)
+	syscall.Nanosleep(&settle, nil)
 	status, reason := perform(spool, o)
 	file.release()
 	writeEnd(spool, status, reason)
