@@ -3,6 +3,9 @@ package orchestrator
 import (
 	"context"
 	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -36,6 +39,31 @@ func Preflight(ctx context.Context, lab *config.Lab, p *plan.Plan, dial targets.
 }
 
 func preflightTarget(ctx context.Context, t *config.Target, dial targets.DialFunc) Finding {
+	f := reach(ctx, t, dial)
+	if missing := missingPrograms(t); len(missing) > 0 {
+		f.Text, f.Safe = f.Text+"; missing on the controller: "+strings.Join(missing, ", "), false
+	}
+	return f
+}
+
+// missingPrograms are those that the target's drivers will start in vain.
+func missingPrograms(t *config.Target) []string {
+	var missing []string
+	for _, d := range []any{t.Boot, t.Power, t.Console} {
+		r, ok := d.(targets.Runner)
+		if !ok {
+			continue
+		}
+		for _, p := range r.Programs(&t.Target) {
+			if _, err := exec.LookPath(p); err != nil && !slices.Contains(missing, p) {
+				missing = append(missing, p)
+			}
+		}
+	}
+	return missing
+}
+
+func reach(ctx context.Context, t *config.Target, dial targets.DialFunc) Finding {
 	f := Finding{Target: t.Name, Safe: true}
 	if targets.TraitsOf(t.Boot).Local {
 		f.Text = "virtual, starts with its first boot"

@@ -33,7 +33,7 @@ func (e Exit) OK() bool { return e.Code == 0 && e.Signal == "" && !e.NoStatus }
 func (e Exit) String() string {
 	switch {
 	case e.Signal != "":
-		return "killed by SIG" + e.Signal
+		return "was killed by SIG" + e.Signal
 	case e.NoStatus:
 		return "ended without an exit status while the link lives (was its server process killed?)"
 	default:

@@ -156,6 +156,12 @@ func TraitsOf(b Booter) BootTraits {
 	return BootTraits{}
 }
 
+// Runner is a driver that starts programs of the controller. They are looked
+// for before a run, so that nobody leaves a lab whose programs are missing.
+type Runner interface {
+	Programs(t *Target) []string // names or paths, as exec.LookPath takes them
+}
+
 // Networker is a driver that knows its target's network.
 type Networker interface {
 	Network() Network

@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -83,5 +85,21 @@ func TestOutputThatCannotBeWritten(t *testing.T) {
 		if status != exitInfra || !strings.Contains(errs.String(), "no space left") {
 			t.Errorf("%s: status %d, %q", args, status, errs.String())
 		}
+	}
+}
+
+// TestInterruptedByHand: Ctrl-C during a command by hand says nothing of the target.
+func TestInterruptedByHand(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "lab.hcl")
+	lab := "target \"t\" {\n  ssh {\n    host = \"127.0.0.1\"\n    port = 1\n    config = \"none\"\n  }\n}\n"
+	if err := os.WriteFile(file, []byte(lab), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var errs bytes.Buffer
+	status := execute(ctx, []string{"-f", file, "exec", "t", "--", "true"}, strings.NewReader(""), io.Discard, &errs, os.LookupEnv)
+	if status != exitInterrupted || !strings.Contains(errs.String(), "interrupted") {
+		t.Errorf("status %d, %q", status, errs.String())
 	}
 }

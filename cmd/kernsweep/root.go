@@ -73,6 +73,9 @@ func execute(ctx context.Context, args []string, in io.Reader, out, errw io.Writ
 	switch {
 	case err == nil:
 		return 0
+	case ctx.Err() != nil && errors.Is(err, context.Canceled):
+		fmt.Fprintln(errw, "kernsweep: interrupted")
+		return exitInterrupted
 	case errors.As(err, &s):
 		if s.err != nil {
 			fmt.Fprintln(errw, "kernsweep: "+s.err.Error())

@@ -181,7 +181,7 @@ func (a *app) preflight(ctx context.Context, lab *config.Lab, p *plan.Plan, d *s
 	if safe {
 		fmt.Fprintln(a.err, "safe to leave")
 	} else {
-		fmt.Fprintln(a.err, "NOT safe to leave: a target is not reached; the others go on without it")
+		fmt.Fprintln(a.err, "NOT safe to leave: a target is not reached, or lacks a program; the others go on without it")
 	}
 }
 

@@ -30,6 +30,9 @@ func (c *Command) Check() error {
 	return nil
 }
 
+// Programs are those that the block names.
+func (c *Command) Programs(*targets.Target) []string { return c.Command[:1] }
+
 // Boot runs the program to its end.
 func (c *Command) Boot(ctx context.Context, t *targets.Target, k targets.Kernel) error {
 	d := c.Deadline

@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"syscall"
 	"time"
+
+	"kernsweep/targets"
 )
 
 // Command is a program of the controller whose standard input and output are
@@ -24,6 +26,9 @@ func (c *Command) Check() error {
 	}
 	return nil
 }
+
+// Programs are those that the block names.
+func (c *Command) Programs(*targets.Target) []string { return c.Command[:1] }
 
 // Open starts the program; it lives until Close, or until it ends.
 func (c *Command) Open(ctx context.Context) (io.ReadWriteCloser, error) {

@@ -28,6 +28,9 @@ func (c *Command) Check() error {
 	return notNegative(c.Deadline)
 }
 
+// Programs are those that the block names.
+func (c *Command) Programs(*targets.Target) []string { return []string{c.On[0], c.Off[0]} }
+
 // Set runs the program and waits for its end.
 func (c *Command) Set(ctx context.Context, on bool) error {
 	ctx, stop := limit(ctx, c.Deadline)

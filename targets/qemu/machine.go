@@ -106,6 +106,15 @@ func (m *Machine) Boot(ctx context.Context, t *targets.Target, k targets.Kernel)
 	return nil
 }
 
+// Programs is QEMU's own, for an architecture that there is a machine for.
+func (m *Machine) Programs(t *targets.Target) []string {
+	e, err := m.emulated(t.Arch)
+	if err != nil {
+		return nil // Boot says it better
+	}
+	return []string{e.program}
+}
+
 // Set switches the machine's supply. Off ends the process like a pulled plug; on
 // starts the kernel of the last Boot again, with the same command line.
 func (m *Machine) Set(ctx context.Context, on bool) error {
