@@ -37,7 +37,7 @@ type SSH struct {
 	PasswordEnv  string        `hcl:"password_env,optional" doc:"name of the environment variable that holds the password"`
 	PasswordFile string        `hcl:"password_file,optional" doc:"file whose first line is the password"`
 	Algorithms   string        `hcl:"algorithms,optional" doc:"\"legacy\" also offers SHA-1, CBC and group1 for old devices"`
-	Via          []string      `hcl:"via,optional" doc:"jump hosts in order, each [user@]host[:port]"`
+	Via          []string      `hcl:"via,optional" doc:"jump hosts in order, each [user@]host[:port]; they are offered key, the SSH agent's keys and those of ~/.ssh/config"`
 	HostKeys     []string      `hcl:"host_keys,optional" doc:"pinned host keys, as in a .pub file; replaces known_hosts for this target"`
 	NewHostKey   string        `hcl:"new_host_key,optional" doc:"\"reject\" (default) or \"after-boot\": accept a changed key once after a boot that kernsweep made"`
 	KnownHosts   string        `hcl:"known_hosts,optional" doc:"file to check host keys against (default ~/.ssh/known_hosts and /etc/ssh/ssh_known_hosts)"`

@@ -77,6 +77,9 @@ func (d *Dialer) route(ctx context.Context, s targets.SSH) ([]host, error) {
 			if s.KnownHosts != "" {
 				hop.known = append([]string{expandHome(s.KnownHosts)}, hop.known...)
 			}
+			if s.Key != "" { // a lab has one key more often than one for each hop
+				hop.identities = append([]string{expandHome(s.Key)}, hop.identities...)
+			}
 			route[0].proxyCommand = ""
 			route, inner = append([]host{hop}, route...), j
 		}

@@ -73,6 +73,24 @@ Host piped
 	}
 }
 
+// Without an SSH configuration or agent the target's key is all there is to
+// log in to a jump host with.
+func TestJumpHostGetsTheTargetsKey(t *testing.T) {
+	d := targetstest.SSHD(t)
+	route, err := New(nil).route(t.Context(), targets.SSH{Host: "box", User: "root", Key: d.SSH.Key, Via: []string{"root@gate:2222"}, ConfigFile: "none"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := New(nil).auth(route[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.close()
+	if route[0].name != "gate" || !slices.Contains(a.offered, "key "+d.SSH.Key) {
+		t.Errorf("%s is offered %q", route[0], a.offered)
+	}
+}
+
 func TestEndlessJumps(t *testing.T) {
 	config := filepath.Join(t.TempDir(), "config")
 	var text strings.Builder
