@@ -86,3 +86,28 @@ func TestNoClaimWithoutAFolder(t *testing.T) {
 		t.Error("a file was taken for the folder of the runs")
 	}
 }
+
+func TestLocksAreTakenInOneOrder(t *testing.T) {
+	l := newLocks(t.TempDir())
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	done := make(chan error, 2)
+	for _, names := range [][]string{{"a", "b"}, {"b", "a"}} {
+		go func() {
+			for range 200 {
+				release, err := l.acquire(ctx, names...)
+				if err != nil {
+					done <- err
+					return
+				}
+				release()
+			}
+			done <- nil
+		}()
+	}
+	for range 2 {
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+	}
+}
