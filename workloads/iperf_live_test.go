@@ -40,15 +40,16 @@ func TestIperfLive(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := 50.0 * max(1, float64(w.Parallel))
+			want, least := 50.0*max(1, float64(w.Parallel)), 0.9
 			if w.UDP { // datagrams do get lost on a busy machine; the two figures must agree
 				loss, jitter := named(t, got, "loss"), named(t, got, "jitter")
 				if loss.Missing != "" || jitter.Missing != "" || loss.Value < 0 || loss.Value > 50 {
 					t.Errorf("loss %+v, jitter %+v", loss, jitter)
 				}
 				want *= 1 - loss.Value/100
+				least = 0.7 // a busy sender also sends less than it was asked to
 			}
-			if v := named(t, got, "throughput"); v.Value < want*0.9 || v.Value > want*1.1 {
+			if v := named(t, got, "throughput"); v.Value < want*least || v.Value > want*1.1 {
 				t.Errorf("throughput %+v, want about %v", v, want)
 			}
 			for _, f := range []string{"stdout", "spool", "vmstat.csv", "peer-stdout", "peer-spool", "peer-vmstat.csv", "iperf.json"} {
