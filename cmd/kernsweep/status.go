@@ -93,8 +93,22 @@ func (a *app) status(name string) (runStatus, error) {
 	for _, l := range s.Model.Lanes {
 		out.Lanes = append(out.Lanes, laneStatus{Name: l.Name, State: laneState(l, out.State), Outcomes: s.Model.CountLane(l.Name), Reason: l.Reason})
 	}
+	if out.State == "running" {
+		running(out.Outcomes)
+		for _, l := range out.Lanes {
+			running(l.Outcomes)
+		}
+	}
 	out.Next = next(out)
 	return out, nil
+}
+
+// running names the trials that have no end yet while their controller lives.
+func running(n map[results.Outcome]int) {
+	if c := n[results.Interrupted]; c > 0 {
+		n["running"] = c
+		delete(n, results.Interrupted)
+	}
 }
 
 func sessionState(run *results.Run, m *results.Model) string {

@@ -99,6 +99,9 @@ func (s *Summary) none() {
 }
 
 func bootValue(trials []float64, positive bool) float64 {
+	if len(trials) == 1 {
+		return trials[0] // exactly, without a way through logarithms
+	}
 	if positive {
 		return stat.GeometricMean(trials, nil)
 	}
