@@ -105,7 +105,11 @@ func bootValue(trials []float64, positive bool) float64 {
 	if positive {
 		return stat.GeometricMean(trials, nil)
 	}
-	return stat.Mean(trials, nil)
+	mean := 0.0
+	for _, v := range trials {
+		mean += v / float64(len(trials)) // divided first: the sum of huge values is none
+	}
+	return mean
 }
 
 func sampleSD(x []float64, why string) Number {
