@@ -24,6 +24,8 @@ type Diagnostic struct {
 	Pos      Pos      `json:"pos"`
 	Summary  string   `json:"summary"`
 	Detail   string   `json:"detail,omitempty"` // what to do, what is valid; may be empty
+	// Later says that only a plan which needs the thing is concerned, and refuses then.
+	Later bool `json:"later,omitempty"`
 }
 
 // String is "file:line:col: severity: summary; detail".
@@ -99,8 +101,11 @@ func newFindings() *findings {
 }
 
 func (f *findings) add(s Severity, p Pos, detail, format string, args ...any) {
-	d := Diagnostic{Severity: s, Pos: p, Summary: clean(fmt.Sprintf(format, args...)), Detail: clean(detail)}
-	key := fmt.Sprintf("%v\x00%s\x00%s", p, s, d.Summary)
+	f.put(Diagnostic{Severity: s, Pos: p, Summary: clean(fmt.Sprintf(format, args...)), Detail: clean(detail)})
+}
+
+func (f *findings) put(d Diagnostic) {
+	key := fmt.Sprintf("%v\x00%s\x00%s", d.Pos, d.Severity, d.Summary)
 	if f.seen[key] {
 		return
 	}
@@ -114,6 +119,11 @@ func (f *findings) err(p Pos, detail, format string, args ...any) {
 
 func (f *findings) warn(p Pos, detail, format string, args ...any) {
 	f.add(Warning, p, detail, format, args...)
+}
+
+// later warns of what only some plans need.
+func (f *findings) later(p Pos, format string, args ...any) {
+	f.put(Diagnostic{Severity: Warning, Pos: p, Summary: clean(fmt.Sprintf(format, args...)), Detail: "a plan that needs it will refuse", Later: true})
 }
 
 // value reports a wrong value; the first finding at a position is enough.

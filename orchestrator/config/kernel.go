@@ -83,7 +83,7 @@ func (l *loader) image(in *block) targets.Image {
 			}
 			files = append(files, p)
 			if _, err := os.Stat(p); err != nil {
-				l.warn(a.valuePos(), "a plan that needs it will refuse", "image file %s: %v", p, reason(err))
+				l.later(a.valuePos(), "image file %s: %v", p, reason(err))
 			}
 		}
 		v.FieldByIndex(f.index).SetString(strings.Join(files, ","))
