@@ -2,6 +2,7 @@ package deploy
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"go.uber.org/zap"
@@ -12,6 +13,8 @@ import (
 // Waiting times after the context of a task has ended.
 const (
 	delivery = 15 * time.Second       // for the agent to end the task and to bring its spool
+	patience = 6 * time.Second        // for one request: the agent's TERM and KILL take 2 s each
+	heeded   = 3 * time.Second        // until a request must have had its effect
 	askAgain = 200 * time.Millisecond // between requests to an agent that has not begun
 	cleanup  = 30 * time.Second       // where it did not: ending the task and fetching the spool anew
 )
@@ -30,13 +33,25 @@ func (r *run) hold(ctx context.Context, conn targets.Conn, cmd targets.Cmd) (tar
 		defer cancel()
 		again := time.NewTicker(askAgain)
 		defer again.Stop()
-		for asked := false; ; {
-			if !asked { // it refuses until the run has begun
-				exit, err := conn.Run(limit, targets.Cmd{Argv: r.stopping()})
-				if err != nil {
+		for next := time.Now(); ; {
+			if !time.Now().Before(next) {
+				try, stop := context.WithTimeout(limit, patience)
+				exit, err := conn.Run(try, targets.Cmd{Argv: r.stopping()})
+				stop()
+				var link *targets.LinkError
+				if errors.As(err, &link) || limit.Err() != nil {
 					return
 				}
-				asked = exit.OK()
+				switch {
+				case err != nil: // a lost session; asked again
+				case exit.OK():
+					next = time.Now().Add(heeded)
+				case exit.Code == 126 || exit.Code == 127: // somebody removed its file
+					if r.a.restore(limit) != nil {
+						return
+					}
+				}
+				// Otherwise it refuses: the run has not begun.
 			}
 			select {
 			case <-over:
