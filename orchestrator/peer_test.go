@@ -3,6 +3,7 @@ package orchestrator
 import (
 	"context"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -38,7 +39,26 @@ func TestTwoLanesNeverShareAPeer(t *testing.T) {
 		SSH: targets.SSH{Host: "box2"}, Timeout: targets.Timeouts{Boot: 10 * time.Second}}, BootKind: "fake", Agent: "auto", Scale: 1, Quarantine: 2})
 	f.others = map[string]*machine{"box2": second}
 	f.lab.Sweeps[0].Matrices[0].Targets = []string{"box", "box2"}
-	_, m, err := f.execute(t, t.Context(), nil)
+	// The first lane's first record stays in Observe until another record comes in
+	// beside it, which must not happen, or a while has passed.
+	var watching atomic.Int32
+	var first sync.Once
+	beside := make(chan struct{}, 100)
+	_, m, err := f.execute(t, t.Context(), func(r results.Record) {
+		if watching.Add(1) > 1 {
+			t.Error("two records were shown at once")
+			beside <- struct{}{}
+		}
+		defer watching.Add(-1)
+		if r.Kind == results.KindLane {
+			first.Do(func() {
+				select {
+				case <-beside:
+				case <-time.After(200 * time.Millisecond):
+				}
+			})
+		}
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,14 +39,17 @@ type Runner struct {
 	// Pause before a boot is tried again after an infrastructure failure, doubled
 	// with each one in a row.
 	Pause time.Duration
-	// Observe sees every record once it is durable. It must not block.
+	// Observe sees every record once it is durable, one at a time. It must not block.
 	Observe func(results.Record)
 
 	locks *locks
 	gate  chan struct{} // boots that load the controller's own CPUs
 
-	peerMu sync.Mutex
-	peer   *deploy.Agent // on the controller, deployed on first use
+	watching sync.Mutex // lanes append side by side, Observe sees one record at a time
+
+	peerMu  sync.Mutex
+	peer    *deploy.Agent   // on the controller, deployed on first use; nil: look again
+	doubted []*deploy.Agent // earlier ones, whose files may still be there
 
 	stop context.CancelCauseFunc
 }
@@ -99,6 +102,8 @@ func (r *Runner) append(ctx context.Context, rec results.Record) error {
 		return err
 	}
 	if r.Observe != nil {
+		r.watching.Lock()
+		defer r.watching.Unlock()
 		r.Observe(rec)
 	}
 	return nil
@@ -126,19 +131,24 @@ func (r *Runner) controllerAgent(ctx context.Context) (*deploy.Agent, error) {
 func (r *Runner) doubtPeer() {
 	r.peerMu.Lock()
 	defer r.peerMu.Unlock()
-	r.peer = nil
+	if r.peer != nil {
+		r.doubted = append(r.doubted, r.peer)
+		r.peer = nil
+	}
 }
 
 func (r *Runner) removePeer(ctx context.Context) {
 	r.peerMu.Lock()
 	defer r.peerMu.Unlock()
-	if r.peer == nil {
-		return
-	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
 	defer cancel()
-	if err := r.peer.Remove(ctx); err != nil {
-		r.Log.Warn("the agent's files on the controller could not be removed", zap.Error(err))
+	for _, a := range append(r.doubted, r.peer) {
+		if a == nil {
+			continue
+		}
+		if err := a.Remove(ctx); err != nil {
+			r.Log.Warn("the agent's files on the controller could not be removed", zap.Error(err))
+		}
 	}
 }
 

@@ -165,17 +165,19 @@ func (t *trial) run(ctx context.Context) error {
 		return err
 	}
 	defer done()
-	if err := t.prepare(ctx, env); err != nil {
+	if err := t.prepare(ctx, env, deadline); err != nil {
 		return err
 	}
-	if err := targets.Recheck(ctx, t.target.Held, t.record); err != nil {
+	check, stop := t.short(ctx)
+	defer stop()
+	if err := targets.Recheck(check, t.target.Held, t.record); err != nil {
 		return err
 	}
-	if t.before, err = targets.ReadKernelLog(ctx, t.target.Held); err != nil {
+	if t.before, err = targets.ReadKernelLog(check, t.target.Held); err != nil {
 		return err
 	}
 	t.mark = t.target.ConsoleMark()
-	restore, err := t.setKnobs(ctx)
+	restore, err := t.setKnobs(check)
 	defer restore()
 	if err != nil {
 		return err
@@ -191,8 +193,14 @@ func (t *trial) run(ctx context.Context) error {
 	return err
 }
 
-// prepare does a workload's work of once per boot, the first time it is met.
-func (t *trial) prepare(ctx context.Context, env *workloads.Env) error {
+// short bounds the few small commands before or after a workload.
+func (t *trial) short(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, 2*t.target.Timeout.WithDefaults().Exec)
+}
+
+// prepare does a workload's work of once per boot, the first time it is met, in
+// no more time than a trial has.
+func (t *trial) prepare(ctx context.Context, env *workloads.Env, deadline time.Duration) error {
 	p, ok := t.scenario.Run.(workloads.Preparer)
 	if !ok {
 		return nil
@@ -201,6 +209,8 @@ func (t *trial) prepare(ctx context.Context, env *workloads.Env) error {
 	if err, seen := t.ready[id]; seen {
 		return err
 	}
+	ctx, cancel := context.WithTimeout(ctx, deadline+2*time.Minute)
+	defer cancel()
 	err := p.Prepare(ctx, env)
 	if err == nil || !isLink(err) {
 		t.ready[id] = err

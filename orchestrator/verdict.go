@@ -52,8 +52,10 @@ func (t *trial) judge(ctx context.Context, runErr error, rec *results.Record) {
 	if e := t.crash(); e != nil && rec.Outcome != results.Interrupted {
 		rec.Outcome, rec.Reason = results.BootFailed, e.Stage+" during the trial: "+e.Line
 	}
+	check, stop := t.short(ctx)
+	defer stop()
 	if rec.Outcome == results.OK || rec.Outcome == results.Failed {
-		if err := targets.Recheck(ctx, t.target.Held, t.record); err != nil {
+		if err := targets.Recheck(check, t.target.Held, t.record); err != nil {
 			rec.Outcome, rec.Reason = t.classify(ctx, err)
 		}
 	}
@@ -64,7 +66,7 @@ func (t *trial) judge(ctx context.Context, runErr error, rec *results.Record) {
 	parsed.Notes = append(parsed.Notes, t.notes...)
 	if rec.Outcome == results.OK {
 		rec.Outcome, rec.Reason = t.classify(ctx, err)
-		if warn, notes, err := t.complaints(ctx); err != nil {
+		if warn, notes, err := t.complaints(check); err != nil {
 			rec.Collect = "kernel log: " + err.Error()
 		} else {
 			parsed.Warnings = append(parsed.Warnings, warn...)

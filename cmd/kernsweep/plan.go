@@ -22,11 +22,16 @@ type selection struct {
 }
 
 func (s *selection) flags(c *cobra.Command) {
+	filterFlags(c, &s.Filter)
+	c.Flags().Int64Var(&s.seed, "seed", 0, "seed of the order (default: the sweep's own, else drawn and recorded)")
+}
+
+// filterFlags are the flags that choose part of a plan.
+func filterFlags(c *cobra.Command, to *plan.Filter) {
 	f := c.Flags()
-	f.StringArrayVar(&s.Targets, "target", nil, "only this target (repeatable)")
-	f.StringArrayVar(&s.Kernels, "kernel", nil, "only this kernel (repeatable)")
-	f.StringArrayVar(&s.Workloads, "workload", nil, "only this workload: KIND, KIND.NAME or NAME (repeatable)")
-	f.Int64Var(&s.seed, "seed", 0, "seed of the order (default: the sweep's own, else drawn and recorded)")
+	f.StringArrayVar(&to.Targets, "target", nil, "only this target (repeatable)")
+	f.StringArrayVar(&to.Kernels, "kernel", nil, "only this kernel (repeatable)")
+	f.StringArrayVar(&to.Workloads, "workload", nil, "only this workload: KIND, KIND.NAME or NAME (repeatable)")
 }
 
 func (a *app) planCmd() *cobra.Command {

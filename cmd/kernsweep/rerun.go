@@ -14,7 +14,7 @@ import (
 )
 
 func (a *app) rerunCmd() *cobra.Command {
-	var sel selection
+	var only plan.Filter
 	var failed bool
 	c := &cobra.Command{
 		Use:   "rerun RUN",
@@ -32,7 +32,7 @@ beginning of one, a path, or "latest". Earlier attempts are kept; the newest val
 			if err != nil {
 				return err
 			}
-			p, err := a.selectRerun(lab, run, sel.Filter, failed)
+			p, err := a.selectRerun(lab, run, only, failed)
 			if err != nil {
 				return err
 			}
@@ -48,8 +48,7 @@ beginning of one, a path, or "latest". Earlier attempts are kept; the newest val
 			return a.execute(c.Context(), lab, p, run)
 		},
 	}
-	sel.flags(c)
-	_ = c.Flags().MarkHidden("seed") // the order is the run's own
+	filterFlags(c, &only)
 	c.Flags().BoolVar(&failed, "failed", false, "only what did not end ok, or never ran")
 	return c
 }
