@@ -184,6 +184,37 @@ func TestLostLinkIsAnotherAttempt(t *testing.T) {
 	}
 }
 
+func TestLosingTheTargetAfterATimeoutIsStillATimeout(t *testing.T) {
+	var f *fakeLab
+	f = newFakeLab(t, map[string]workloads.Workload{"default": &echo{run: func(_ context.Context, env *workloads.Env) error {
+		env.Ended("timeout: still running after 3s")
+		f.m.mu.Lock()
+		defer f.m.mu.Unlock()
+		for _, c := range f.m.conns {
+			c.cut()
+		}
+		return &targets.LinkError{Phase: "transfer", Err: errors.New("gone while collecting")}
+	}}})
+	f.lab.Sweeps[0].Boots = 1
+	run, m, err := f.execute(t, t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := count(m); n[results.Failed] != 2 || len(n) != 1 {
+		t.Fatalf("outcomes %v, want 2 failed", n)
+	}
+	j, err := run.Journal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range j.Records {
+		if r.Kind == results.KindJudged && (r.Outcome != results.Failed || !strings.Contains(r.Reason, "still running after 3s") ||
+			!strings.Contains(r.Collect, "gone while collecting")) {
+			t.Errorf("verdict %s, %q, beside it %q", r.Outcome, r.Reason, r.Collect)
+		}
+	}
+}
+
 func TestOutcomesOfAWorkload(t *testing.T) {
 	for want, w := range map[results.Outcome]*echo{
 		results.Failed:        {err: &workloads.FailedError{Reason: "no final line"}},

@@ -116,7 +116,8 @@ type trial struct {
 	dir      string
 	before   targets.KernelLog // and the console's place, before the workload
 	mark     int
-	ended    bool // the ended record is written
+	ended    bool           // the ended record is written …
+	how      results.Record // … and this is it
 	notes    []string
 }
 

@@ -33,6 +33,7 @@ func (t *trial) writeEnded(ctx context.Context, how string) {
 	case "link lost":
 		rec.Outcome, rec.Reason = results.Lost, how
 	}
+	t.how = rec
 	t.lane.record(ctx, rec)
 }
 
@@ -84,6 +85,10 @@ func (t *trial) judge(ctx context.Context, runErr error, rec *results.Record) {
 		rec.Outcome, rec.Reason = results.Invalid, why
 	}
 	rec.Parsed = &parsed
+	if rec.Outcome == results.Lost && t.how.Outcome == results.Failed {
+		// How the trial ended stands; what was lost afterwards stands beside it (law 3).
+		rec.Outcome, rec.Reason, rec.Collect = results.Failed, t.how.Reason, rec.Reason
+	}
 }
 
 // crash is the first sign on the console, since the workload began, that the
