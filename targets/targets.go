@@ -22,8 +22,9 @@ type Target struct {
 	Timeout Timeouts
 	Ready   string // regular expression on the console that says SSH may be tried; "" = none
 
-	Dial DialFunc // set by the composition root
-	Held Conn     // link to the running system, nil while none; Boot closes and replaces it
+	Dial  DialFunc  // set by the composition root
+	Serve ServeFunc // set by the composition root; nil: nothing is served
+	Held  Conn      // link to the running system, nil while none; Boot closes and replaces it
 
 	watch *watch // of the console, from one Boot to the next; nil while none
 }
@@ -121,6 +122,10 @@ type Booter interface {
 	Boot(ctx context.Context, t *Target, k Kernel) error
 }
 
+// ServeFunc makes files of the controller readable by TFTP at listen (host:port),
+// name -> path, until release is called. Lanes share the server of an address.
+type ServeFunc func(ctx context.Context, listen string, files map[string]string) (release func(), err error)
+
 // Power switches a target's supply.
 type Power interface {
 	Set(ctx context.Context, on bool) error
@@ -129,6 +134,19 @@ type Power interface {
 // Console opens a target's serial console as a byte stream.
 type Console interface {
 	Open(ctx context.Context) (io.ReadWriteCloser, error)
+}
+
+// Outlet is a power driver that knows which outlet of which shared strip it
+// switches. Two targets with the same one are an error, and commands to one strip
+// are given one after the other.
+type Outlet interface {
+	Outlet() (strip, outlet string) // spelt alike for alike; "" = a supply of its own
+}
+
+// Breaker is an open console that can send a serial break, which Linux takes for
+// the magic SysRq key (kernel Documentation/admin-guide/sysrq.rst).
+type Breaker interface {
+	Break(ctx context.Context) error
 }
 
 // Traits are what a boot method says of itself. A Booter without this interface
@@ -143,6 +161,8 @@ type BootTraits struct {
 	Image     bool // it needs Kernel.Image
 	Running   bool // it asks the running system, so Boot logs in there first
 	OnlyOnce  bool // it cannot start anything: one boot a run ("none")
+	Console   bool // it reads and types on the console, so the target needs one
+	Returns   bool // it starts a kernel once: any other start brings the device's own default
 	Local     bool // boots load the controller's CPUs, so they are gated there
 	Emulated  bool // the machine is emulated
 	HostBound bool // its figures depend on the controller's load: not comparable

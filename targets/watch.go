@@ -43,6 +43,7 @@ type watch struct {
 	last    []string
 	bytes   int64
 	isReady bool
+	tap     *Tap // a boot method's ear, while it drives the console
 	prompts bool // a loader's prompt is a verdict now
 	tolerant,
 	settled, // the boot is over: signs are events
@@ -124,6 +125,9 @@ func (w *watch) feed(p []byte) {
 	defer w.mu.Unlock()
 	w.bytes += int64(len(p))
 	w.silent = false
+	if w.tap != nil {
+		w.tap.put(p)
+	}
 	if w.silence > 0 && !w.isReady {
 		w.quiet.Reset(w.silence)
 	}
@@ -154,7 +158,8 @@ func (w *watch) line(line string) {
 			w.quiet.Reset(w.silence)
 		}
 	}
-	if f.phase != "" && w.onPhase != nil && !w.settled {
+	driven := w.tap != nil && f.phase == PhaseKernel // not the kernel that is wanted
+	if f.phase != "" && w.onPhase != nil && !w.settled && !driven {
 		w.onPhase(f.phase)
 	}
 	if f.stage != "" {
@@ -172,7 +177,7 @@ func (w *watch) line(line string) {
 // bad takes a sign; the first one of a boot becomes its verdict.
 func (w *watch) bad(stage, line string) {
 	w.event(stage, line)
-	if w.settled || w.verdict != nil {
+	if w.settled || w.verdict != nil || w.tap != nil {
 		return
 	}
 	if w.tolerant && Survivable(stage) {
@@ -225,7 +230,7 @@ func (w *watch) onIdle() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	part := w.scan.partial()
-	if w.sign == nil && part != "" && !w.settled {
+	if w.sign == nil && part != "" && !w.settled && w.tap == nil {
 		if stage := badSign(part); stage != "" {
 			w.bad(stage, strings.TrimSpace(part))
 		} else if w.prompts && !w.isReady && loaderPrompt.MatchString(strings.TrimLeft(part, " ")) {
@@ -268,6 +273,9 @@ func (w *watch) end(err error) {
 		w.line(part)
 	}
 	w.ended = err
+	if w.tap != nil {
+		w.tap.put(nil)
+	}
 	w.idle.Stop()
 	w.quiet.Stop()
 	if w.sign != nil {

@@ -180,7 +180,7 @@ func (m *Machine) start(ctx context.Context, t *targets.Target, k targets.Kernel
 		return err
 	}
 	accel := m.accelerator(ctx, e, k)
-	initrd, err := openInitrd(k.Image.Initrd)
+	initrd, err := openInitrd(k.Image)
 	if err != nil {
 		return err
 	}

@@ -182,7 +182,7 @@ func TestInitrdPadding(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	f, err := openInitrd(strings.Join(paths, ", "))
+	f, err := openInitrd(targets.Image{Initrd: strings.Join(paths, ", ")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,166 @@
+package boot
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+
+	"github.com/google/renameio/v2"
+
+	"kernsweep/targets"
+)
+
+// Netload says where a boot loader fetches its files by TFTP. Methods that load
+// over the network embed it.
+type Netload struct {
+	TFTP   string `hcl:"tftp,optional" doc:"address of the TFTP server as the boot loader sees it"`
+	Listen string `hcl:"tftp_listen,optional" doc:"host:port where kernsweep's own TFTP server listens (default: port 69 of tftp)"`
+	Root   string `hcl:"tftp_root,optional,path" doc:"folder that another TFTP server serves: files are copied there, and kernsweep serves nothing"`
+
+	release func()
+}
+
+// check refuses what cannot work.
+func (n *Netload) check() error {
+	switch {
+	case n.TFTP == "":
+		return errors.New("tftp is missing: the address from which the boot loader fetches its files")
+	case n.Root != "" && n.Listen != "":
+		return errors.New("tftp_root and tftp_listen exclude each other: either another server serves the files, or kernsweep does")
+	case n.Listen != "":
+		if _, _, err := net.SplitHostPort(n.Listen); err != nil {
+			return fmt.Errorf("tftp_listen = %q: want host:port", n.Listen)
+		}
+	}
+	return nil
+}
+
+// netFiles are the names under which a loader finds a kernel; "" is none.
+type netFiles struct{ Kernel, Initrd, DTB string }
+
+// publish makes k's files readable by TFTP until the next publish or Close.
+// Names are short, for some loaders keep few characters, and carry the content's
+// hash, so that an old copy is never taken for the new file.
+func (n *Netload) publish(ctx context.Context, t *targets.Target, k targets.Kernel) (netFiles, error) {
+	if err := n.Close(); err != nil {
+		return netFiles{}, err
+	}
+	var names netFiles
+	files := map[string]string{}
+	drop := func() {}
+	for _, f := range []struct {
+		at         *string
+		path, kind string
+	}{{&names.Kernel, k.Image.Kernel, "k"}, {&names.Initrd, k.Image.Initrd, "i"}, {&names.DTB, k.Image.DTB, "d"}} {
+		if f.path == "" {
+			continue
+		}
+		path := f.path
+		if f.kind == "i" {
+			joined, err := joinInitrd(k.Image)
+			if err != nil {
+				return netFiles{}, err
+			}
+			path, drop = joined, func() { _ = os.Remove(joined) } // a temporary file of ours
+		}
+		sum, err := hashFile(path)
+		if err != nil {
+			drop()
+			return netFiles{}, err
+		}
+		*f.at = "ks-" + sum[:12] + "." + f.kind
+		files[*f.at] = path
+	}
+	release, err := n.offer(ctx, t, files)
+	if err != nil {
+		drop()
+		return netFiles{}, err
+	}
+	n.release = func() { release(); drop() }
+	return names, nil
+}
+
+// offer serves the files, or copies them where another server does.
+func (n *Netload) offer(ctx context.Context, t *targets.Target, files map[string]string) (func(), error) {
+	if n.Root != "" {
+		for name, path := range files {
+			if err := copyTo(filepath.Join(n.Root, name), path); err != nil {
+				return nil, fmt.Errorf("tftp_root: %w", err)
+			}
+		}
+		return func() {}, nil // they stay: another boot finds them there
+	}
+	if t.Serve == nil {
+		return nil, errors.New("no TFTP server can be had here: set tftp_root")
+	}
+	listen := n.Listen
+	if listen == "" {
+		listen = net.JoinHostPort(n.TFTP, "69")
+	}
+	return t.Serve(ctx, listen, files)
+}
+
+// Close ends the serving of what was published. It may be called again.
+func (n *Netload) Close() error {
+	if n.release != nil {
+		n.release()
+		n.release = nil
+	}
+	return nil
+}
+
+func joinInitrd(i targets.Image) (string, error) {
+	f, err := os.CreateTemp("", "kernsweep-initrd-")
+	if err != nil {
+		return "", err
+	}
+	err = i.WriteInitrd(f)
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	if err != nil {
+		_ = os.Remove(f.Name()) // the first error is the one that matters
+		return "", err
+	}
+	return f.Name(), nil
+}
+
+func hashFile(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", fmt.Errorf("%s: %w", path, err)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// copyTo puts a whole file in place in one step, readable by a server of any user.
+func copyTo(to, from string) error {
+	if _, err := os.Stat(to); err == nil {
+		return nil // its name is its content
+	}
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := renameio.NewPendingFile(to, renameio.WithPermissions(0o644))
+	if err != nil {
+		return err
+	}
+	defer out.Cleanup()
+	if _, err := io.Copy(out, in); err != nil {
+		return err
+	}
+	return out.CloseAtomicallyReplace()
+}
