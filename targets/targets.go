@@ -24,7 +24,10 @@ type Target struct {
 
 	Dial  DialFunc  // set by the composition root
 	Serve ServeFunc // set by the composition root; nil: nothing is served
-	Held  Conn      // link to the running system, nil while none; Boot closes and replaces it
+	// Agent gives the agent's bytes for a GOARCH, for a boot method that needs a
+	// program on the target; set by the composition root, nil: none can be had.
+	Agent func(goarch string) ([]byte, error)
+	Held  Conn // link to the running system, nil while none; Boot closes and replaces it
 
 	watch *watch // of the console, from one Boot to the next; nil while none
 }
