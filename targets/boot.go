@@ -143,6 +143,9 @@ func (b *booting) run(ctx context.Context) (Conn, error) {
 			return nil, err
 		}
 		err = b.verify(tctx, conn, id)
+		if s, ok := b.t.Boot.(Settler); ok && err == nil {
+			err = s.Settle(tctx, b.t, conn, b.note)
+		}
 		var link *LinkError
 		if !errors.Is(err, errOldBoot) && !errors.As(err, &link) || tctx.Err() != nil {
 			return conn, err

@@ -195,6 +195,13 @@ type Noter interface {
 	Notes() []string
 }
 
+// Settler is a boot method after which the verified system still has work of its
+// own to end, such as formatting its flash, before it may be measured. An error
+// is infrastructure, unless it is a *BootError.
+type Settler interface {
+	Settle(ctx context.Context, t *Target, conn Conn, note func(string)) error
+}
+
 // Closer is a driver that holds something until the lane ends: a process, a socket.
 type Closer interface {
 	Close() error
