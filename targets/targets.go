@@ -125,10 +125,6 @@ type Booter interface {
 	Boot(ctx context.Context, t *Target, k Kernel) error
 }
 
-// ServeFunc makes files of the controller readable by TFTP at listen (host:port),
-// name -> path, until release is called. Lanes share the server of an address.
-type ServeFunc func(ctx context.Context, listen string, files map[string]string) (release func(), err error)
-
 // Power switches a target's supply.
 type Power interface {
 	Set(ctx context.Context, on bool) error

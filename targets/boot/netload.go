@@ -24,6 +24,8 @@ type Netload struct {
 	Root   string `hcl:"tftp_root,optional,path" doc:"folder that another TFTP server serves: files are copied there, and kernsweep serves nothing"`
 
 	release func()
+	served  *targets.Serving // nil: another server has the files
+	kernel  string           // its published name
 }
 
 // check refuses what cannot work.
@@ -48,9 +50,11 @@ type netFiles struct{ Kernel, Initrd, DTB string }
 // Names are short, for some loaders keep few characters, and carry the content's
 // hash, so that an old copy is never taken for the new file.
 func (n *Netload) publish(ctx context.Context, t *targets.Target, k targets.Kernel) (netFiles, error) {
-	if err := n.Close(); err != nil {
+	err := n.Close()
+	if err != nil {
 		return netFiles{}, err
 	}
+	n.served, n.kernel = nil, ""
 	var names netFiles
 	files := map[string]string{}
 	drop := func() {}
@@ -77,24 +81,39 @@ func (n *Netload) publish(ctx context.Context, t *targets.Target, k targets.Kern
 		*f.at = "ks-" + sum[:12] + "." + f.kind
 		files[*f.at] = path
 	}
-	release, err := n.offer(ctx, t, files)
+	n.served, err = n.offer(ctx, t, files)
 	if err != nil {
 		drop()
 		return netFiles{}, err
 	}
-	n.release = func() { release(); drop() }
+	n.kernel = names.Kernel
+	n.release = func() {
+		if n.served != nil {
+			n.served.Release()
+		}
+		drop()
+	}
 	return names, nil
 }
 
-// offer serves the files, or copies them where another server does.
-func (n *Netload) offer(ctx context.Context, t *targets.Target, files map[string]string) (func(), error) {
+// Notes tells what was fetched since the newest publish.
+func (n *Netload) Notes() []string {
+	if n.served == nil || n.kernel == "" {
+		return nil
+	}
+	return n.served.Facts(n.kernel)
+}
+
+// offer serves the files, or copies them where another server does: then there
+// is no Serving.
+func (n *Netload) offer(ctx context.Context, t *targets.Target, files map[string]string) (*targets.Serving, error) {
 	if n.Root != "" {
 		for name, path := range files {
 			if err := copyTo(filepath.Join(n.Root, name), path); err != nil {
 				return nil, fmt.Errorf("tftp_root: %w", err)
 			}
 		}
-		return func() {}, nil // they stay: another boot finds them there
+		return nil, nil // they stay: another boot finds them there
 	}
 	if t.Serve == nil {
 		return nil, errors.New("no TFTP server can be had here: set tftp_root")
