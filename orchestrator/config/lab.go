@@ -122,11 +122,12 @@ type Sweep struct {
 	Note         string // free text
 	Kernels      []string
 	Baseline     string
-	Boots        int   // blocks; default 5
-	Repeat       int   // trials of each cell inside one boot; default 3
-	Warmup       int   // trials of each cell dropped at the start of a boot, kept on file; default 1
-	Seed         int64 // 0: drawn when the run starts, and recorded
-	BootFailures int   // failures of one kernel on one target before its other blocks are skipped; default 2
+	Boots        int           // blocks; default 5
+	Repeat       int           // trials of each cell inside one boot; default 3
+	Warmup       int           // trials of each cell dropped at the start of a boot, kept on file; default 1
+	Seed         int64         // 0: drawn when the run starts, and recorded
+	BootFailures int           // failures of one kernel on one target before its other blocks are skipped; default 2
+	Rehearsed    time.Duration // every target's rehearsal may be at most this old; 0: none is demanded
 	Matrices     []Matrix
 	Pos          Pos
 }

@@ -15,6 +15,7 @@ type sweepBlock struct {
 	Warmup       int      `hcl:"warmup,optional" doc:"trials of each cell at the start of a boot that are kept on file but do not count (default 1)"`
 	Seed         int64    `hcl:"seed,optional" doc:"of the order; 0 (default): drawn when the run starts, and recorded"`
 	BootFailures int      `hcl:"boot_failures,optional" doc:"failures of one kernel on one target before its other blocks are skipped (default 2)"`
+	Rehearsed    duration `hcl:"rehearsed,optional" doc:"refuse to start unless every real target passed target doctor within this time (default: not asked)"`
 	Matrices     []*block `hcl:"matrix,block"`
 }
 
@@ -31,7 +32,7 @@ func (l *loader) addSweep(b *block) {
 	ok := l.decode(b, b.body, inBlock("sweep"), false, &raw)
 	s := &Sweep{
 		Name: b.name(), Note: raw.Note, Baseline: raw.Baseline.Name, Boots: raw.Boots, Repeat: raw.Repeat,
-		Warmup: raw.Warmup, Seed: raw.Seed, BootFailures: raw.BootFailures, Pos: b.pos,
+		Warmup: raw.Warmup, Seed: raw.Seed, BootFailures: raw.BootFailures, Rehearsed: raw.Rehearsed, Pos: b.pos,
 	}
 	s.Kernels = l.names(raw.Kernels, "kernel")
 	l.inRange(b.body, "boots", s.Boots, 1)
