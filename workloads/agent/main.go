@@ -5,6 +5,9 @@ const usage = `usage: agent run FLAGS TASK…    run a task, print its spool
                                 wait for a detached run and print its spool
        agent stop -spool FILE | -pid P -start S
                                 end the task of a detached run
+       agent kexec load KERNEL INITRD|- CMDLINE
+                                load a kernel with kexec_file_load
+       agent kexec jump         start the loaded kernel, at once
        agent --self-test        does this machine run the agent?
 `
 
@@ -21,6 +24,8 @@ func Main(args []string) int {
 		return collect(args[1:])
 	case "stop":
 		return stop(args[1:])
+	case "kexec":
+		return kexec(args[1:])
 	case "child":
 		return runChild(args[1:])
 	case "--self-test":
