@@ -11,5 +11,6 @@ func All() map[string]func() targets.Booter {
 		"command":    func() targets.Booter { return new(Command) },
 		"none":       func() targets.Booter { return new(None) },
 		"ssh-reboot": func() targets.Booter { return new(SSHReboot) },
+		"sysupgrade": func() targets.Booter { return new(Sysupgrade) },
 	}
 }
