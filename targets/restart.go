@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -38,65 +39,176 @@ func AskReboot(ctx context.Context, conn Conn, command string) error {
 	return nil
 }
 
-// powerOff is how long a supply stays off, so that capacitors run empty.
-const powerOff = 2 * time.Second
+// Means of starting a machine anew.
+type Means string
 
-// PowerCycle switches t off and, after a moment, on.
-func PowerCycle(ctx context.Context, t *Target) error {
-	if t.Power == nil {
-		return fmt.Errorf("target %s has no power block", t.Name)
-	}
-	if err := t.Power.Set(ctx, false); err != nil {
-		return fmt.Errorf("off: %w", err)
-	}
-	wait := time.NewTimer(powerOff)
-	defer wait.Stop()
-	select {
-	case <-wait.C:
-	case <-ctx.Done():
-	}
-	// On again also when ctx has ended in between: nobody wants it left off.
-	octx, stop := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
-	defer stop()
-	if err := t.Power.Set(octx, true); err != nil {
-		return fmt.Errorf("on: %w", err)
-	}
-	return context.Cause(ctx)
-}
+// The means, gentlest first.
+const (
+	BySSH   Means = "ssh"
+	BySysRq Means = "sysrq"
+	ByPower Means = "power"
+)
 
 // Restart makes t start anew by the gentlest means that works: over SSH where
-// its system answers, else by its supply. It returns how, and does not wait for
-// what comes up.
+// its system answers, by the magic SysRq key over its console, by its supply. It
+// returns as soon as the restart is under way (the console shows it, the old
+// boot does not answer any more, or the supply is on again) and does not wait for
+// what comes up. A system that is asked over SSH has Timeouts.Down to go; then
+// the next means is tried. how is the means that worked, and after it in
+// brackets what failed before. A supply that switches another machine is an
+// *OutletError.
 func Restart(ctx context.Context, t *Target) (how string, err error) {
-	var causes []error
-	if err := restartBySSH(ctx, t); err == nil {
-		return "ssh", nil
-	} else {
-		causes = append(causes, fmt.Errorf("ssh: %w", err))
-	}
-	if t.Power != nil {
-		err := PowerCycle(ctx, t)
+	var failed []error
+	for _, m := range []Means{BySSH, BySysRq, ByPower} {
+		err := RestartBy(ctx, t, m)
 		if err == nil {
-			return "power", nil
+			return string(m) + inBrackets(failed), nil
 		}
-		causes = append(causes, fmt.Errorf("power: %w", err))
-	} else {
-		causes = append(causes, errors.New("power: the target has no power block"))
+		if ctx.Err() != nil {
+			return "", context.Cause(ctx)
+		}
+		failed = append(failed, fmt.Errorf("%s: %w", m, err))
 	}
-	return "", fmt.Errorf("target %s cannot be restarted: %w", t.Name, errors.Join(causes...))
+	return "", fmt.Errorf("target %s cannot be restarted: %w", t.Name, joined(failed))
 }
 
-func restartBySSH(ctx context.Context, t *Target) error {
-	ctx, stop := context.WithTimeout(ctx, t.Timeout.WithDefaults().Exec)
+// joined is errors.Join on one line.
+func joined(errs []error) error {
+	switch len(errs) {
+	case 0:
+		return nil
+	case 1:
+		return errs[0]
+	}
+	return fmt.Errorf("%w; %w", joined(errs[:len(errs)-1]), errs[len(errs)-1])
+}
+
+func inBrackets(failed []error) string {
+	if len(failed) == 0 {
+		return ""
+	}
+	return " (" + joined(failed).Error() + ")"
+}
+
+// RestartBy makes t start anew by one means, as Restart does.
+func RestartBy(ctx context.Context, t *Target, m Means) error {
+	switch m {
+	case BySSH:
+		return t.restartBySSH(ctx)
+	case BySysRq:
+		return t.restartBySysRq(ctx)
+	default:
+		return PowerCycle(ctx, t)
+	}
+}
+
+// restartBySSH asks the running system, and waits until it goes down.
+func (t *Target) restartBySSH(ctx context.Context) error {
+	limits := t.Timeout.WithDefaults()
+	conn, id, err := t.running(ctx)
+	if err != nil {
+		return err
+	}
+	if conn != t.Held {
+		defer conn.Close()
+	}
+	h, err := t.listen(ctx)
+	if err != nil {
+		h = nil // SSH alone tells then
+	}
+	defer h.close()
+	actx, stop := context.WithTimeout(ctx, limits.Exec)
 	defer stop()
-	conn := t.Held
-	if conn == nil {
-		c, err := t.Dial(ctx, t.SSH, DialOptions{})
-		if err != nil {
+	if err := AskReboot(actx, conn, ""); err != nil {
+		return err
+	}
+	return t.goneDown(ctx, id, h, limits.Down)
+}
+
+// running is a link to the running system and its boot_id: the one held, or
+// else a new one.
+func (t *Target) running(ctx context.Context) (Conn, string, error) {
+	if t.Held != nil {
+		hctx, stop := context.WithTimeout(ctx, tryTime)
+		id, err := ReadBootID(hctx, t.Held)
+		stop()
+		if err == nil {
+			return t.Held, id, nil
+		}
+	}
+	dctx, stop := context.WithTimeout(ctx, tryTime)
+	defer stop()
+	conn, err := t.Dial(dctx, t.SSH, DialOptions{})
+	if err != nil {
+		return nil, "", err
+	}
+	id, err := ReadBootID(dctx, conn)
+	if err != nil {
+		_ = conn.Close() // of no use
+		return nil, "", err
+	}
+	return conn, id, nil
+}
+
+var errHeard = errors.New("the console shows it")
+
+// goneDown waits until the system of boot id is gone: its console says so, SSH
+// does not connect, or another boot answers.
+func (t *Target) goneDown(ctx context.Context, id string, h *hearing, limit time.Duration) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	if h != nil {
+		var wg sync.WaitGroup
+		defer wg.Wait()
+		wg.Go(func() {
+			_ = h.lines(ctx, func(line string) bool { // a console that closes says nothing
+				if restarting(line) {
+					stop(errHeard)
+				}
+				return ctx.Err() == nil
+			})
+		})
+	}
+	defer stop(nil)
+	var last error
+	patience := 3 * time.Second // for a dial; more where the machine is slow to let us in
+	for end := time.Now().Add(limit); time.Now().Before(end); {
+		dctx, cancel := context.WithTimeout(ctx, min(patience, max(time.Until(end), time.Second)))
+		gone, err := t.notAnswering(dctx, id)
+		cancel()
+		switch {
+		case gone || errors.Is(context.Cause(ctx), errHeard):
+			return nil
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil:
+			patience = min(2*patience, tryTime)
+		}
+		last = err
+		if err := sleep(ctx, time.Second); err != nil {
+			if errors.Is(err, errHeard) {
+				return nil
+			}
 			return err
 		}
-		defer c.Close()
-		conn = c
 	}
-	return AskReboot(ctx, conn, "")
+	if last == nil {
+		return &NotDownError{t.Name, id, limit}
+	}
+	return fmt.Errorf("asked to reboot, and whether it did is not known after %s: %w", limit, last)
+}
+
+// notAnswering dials once: gone says that boot id does not answer there any
+// more; an error that it cannot be said.
+func (t *Target) notAnswering(ctx context.Context, id string) (gone bool, err error) {
+	conn, err := t.Dial(ctx, t.SSH, DialOptions{AfterBoot: true})
+	if err != nil {
+		var link *LinkError
+		if errors.As(err, &link) && link.Phase == "connect" {
+			return true, nil
+		}
+		return false, err
+	}
+	defer conn.Close()
+	now, err := ReadBootID(ctx, conn)
+	return err == nil && now != id, err
 }

@@ -44,6 +44,7 @@ type watch struct {
 	bytes   int64
 	isReady bool
 	tap     *Tap // a boot method's ear, while it drives the console
+	ear     *Tap // a restart's, which listens beside it
 	prompts bool // a loader's prompt is a verdict now
 	tolerant,
 	settled, // the boot is over: signs are events
@@ -125,8 +126,10 @@ func (w *watch) feed(p []byte) {
 	defer w.mu.Unlock()
 	w.bytes += int64(len(p))
 	w.silent = false
-	if w.tap != nil {
-		w.tap.put(p)
+	for _, ear := range []*Tap{w.tap, w.ear} {
+		if ear != nil {
+			ear.put(p)
+		}
 	}
 	if w.silence > 0 && !w.isReady {
 		w.quiet.Reset(w.silence)
@@ -273,8 +276,10 @@ func (w *watch) end(err error) {
 		w.line(part)
 	}
 	w.ended = err
-	if w.tap != nil {
-		w.tap.put(nil)
+	for _, ear := range []*Tap{w.tap, w.ear} {
+		if ear != nil {
+			ear.put(nil)
+		}
 	}
 	w.idle.Stop()
 	w.quiet.Stop()
