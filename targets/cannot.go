@@ -9,7 +9,7 @@ type CannotError struct {
 }
 
 // Error names what cannot be done, and why.
-func (e *CannotError) Error() string { return e.What + " : " + e.Why }
+func (e *CannotError) Error() string { return e.What + ": " + e.Why }
 
 // Owner is a driver that holds things of which only one target can make use: a
 // serial port, the port of a console server, a MAC address.

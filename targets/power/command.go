@@ -16,8 +16,6 @@ type Command struct {
 	Deadline time.Duration `hcl:"deadline,optional" doc:"each must end within this (default 30s)"`
 }
 
-const defaultDeadline = 30 * time.Second
-
 // Check refuses a block that lacks a program.
 func (c *Command) Check() error {
 	for name, argv := range map[string][]string{"on": c.On, "off": c.Off} {
@@ -43,25 +41,4 @@ func (c *Command) Set(ctx context.Context, on bool) error {
 		return fmt.Errorf("power %s: %w", word(on), err)
 	}
 	return nil
-}
-
-func limit(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
-	if d <= 0 {
-		d = defaultDeadline
-	}
-	return context.WithTimeoutCause(ctx, d, fmt.Errorf("no end within %s", d))
-}
-
-func notNegative(d time.Duration) error {
-	if d < 0 {
-		return fmt.Errorf("deadline = %s is negative", d)
-	}
-	return nil
-}
-
-func word(on bool) string {
-	if on {
-		return "on"
-	}
-	return "off"
 }

@@ -4,25 +4,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
-	"os"
+	"regexp"
 	"strings"
 	"time"
 )
 
 // HTTP switches a plug or a power strip that listens to HTTP. It uses no proxy.
+// Nothing is read back: for Tasmota and Shelly there are drivers that do.
 type HTTP struct {
-	On          string        `hcl:"on" doc:"URL that switches the target on"`
-	Off         string        `hcl:"off" doc:"URL that switches it off"`
-	Method      string        `hcl:"method,optional" doc:"GET (default), POST or PUT"`
-	OnBody      string        `hcl:"on_body,optional" doc:"body of the request that switches on"`
-	OffBody     string        `hcl:"off_body,optional" doc:"body of the request that switches off"`
-	ContentType string        `hcl:"content_type,optional" doc:"type of the bodies (default application/json)"`
-	User        string        `hcl:"user,optional" doc:"user name for basic authentication"`
-	PasswordEnv string        `hcl:"password_env,optional" doc:"name of the environment variable that holds the password"`
-	Deadline    time.Duration `hcl:"deadline,optional" doc:"a status of 200 to 299 must come within this (default 30s)"`
+	On          string `hcl:"on" doc:"URL that switches the target on"`
+	Off         string `hcl:"off" doc:"URL that switches it off"`
+	Method      string `hcl:"method,optional" doc:"GET (default), POST or PUT"`
+	OnBody      string `hcl:"on_body,optional" doc:"body of the request that switches on"`
+	OffBody     string `hcl:"off_body,optional" doc:"body of the request that switches off"`
+	ContentType string `hcl:"content_type,optional" doc:"type of the bodies (default application/json)"`
+	Login
+	Deadline time.Duration `hcl:"deadline,optional" doc:"a status of 200 to 299 must come within this (default 30s)"`
 }
 
 // Check refuses what cannot be a request.
@@ -47,8 +46,8 @@ func (h *HTTP) Check() error {
 	default:
 		return fmt.Errorf("method = %q: want GET, POST or PUT", h.Method)
 	}
-	if (h.User == "") != (h.PasswordEnv == "") {
-		return errors.New("user and password_env belong together")
+	if err := h.Login.check(); err != nil {
+		return err
 	}
 	return notNegative(h.Deadline)
 }
@@ -60,26 +59,41 @@ func (h *HTTP) method() string {
 	return strings.ToUpper(h.Method)
 }
 
+// Outlet names the device and what is asked of it; the requests of Tasmota and
+// Shelly are read as their drivers would spell them.
+func (h *HTTP) Outlet() (strip, outlet string) {
+	u, err := url.Parse(h.On)
+	if err != nil || u.Host == "" {
+		return "", ""
+	}
+	known := regexp.MustCompile(`(?i)^(?:cm\?.*\bcmnd=power([1-8]?)(?:%20|\+| ).*|relay/([0-9])\?.*|rpc/switch\.set\?(?:.*&)?id=([0-9])\b.*)$`)
+	where := strings.TrimPrefix(u.RequestURI(), "/")
+	if m := known.FindStringSubmatch(where); m != nil {
+		if n := m[1] + m[2] + m[3]; n != "" {
+			return urlStrip(u), n
+		}
+		return urlStrip(u), "1"
+	}
+	return urlStrip(u), where + h.OnBody
+}
+
 // Set sends one request and wants a status of 200 to 299.
 func (h *HTTP) Set(ctx context.Context, on bool) error {
 	ctx, stop := limit(ctx, h.Deadline)
 	defer stop()
-	err := h.send(ctx, on)
-	if err != nil && ctx.Err() != nil {
-		err = context.Cause(ctx)
-	}
-	if err != nil {
-		return fmt.Errorf("power %s: %w", word(on), err)
-	}
-	return nil
-}
-
-func (h *HTTP) send(ctx context.Context, on bool) error {
 	where, body := h.Off, h.OffBody
 	if on {
 		where, body = h.On, h.OnBody
 	}
-	req, err := http.NewRequestWithContext(ctx, h.method(), where, strings.NewReader(body))
+	u, err := url.Parse(where)
+	if err != nil {
+		return fmt.Errorf("power %s: not a URL", word(on))
+	}
+	return failed(ctx, on, u.Host, h.send(ctx, u, body))
+}
+
+func (h *HTTP) send(ctx context.Context, u *url.URL, body string) error {
+	req, err := http.NewRequestWithContext(ctx, h.method(), u.String(), strings.NewReader(body))
 	if err != nil {
 		return err
 	}
@@ -89,22 +103,12 @@ func (h *HTTP) send(ctx context.Context, on bool) error {
 			req.Header.Set("Content-Type", h.ContentType)
 		}
 	}
-	if h.User != "" {
-		password, ok := os.LookupEnv(h.PasswordEnv)
-		if !ok {
-			return fmt.Errorf("the environment variable %s (password_env) is not set", h.PasswordEnv)
-		}
-		req.SetBasicAuth(h.User, password)
-	}
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	resp, err := client.Do(req)
-	if err != nil {
+	if err := h.basic(req); err != nil {
 		return err
 	}
-	defer resp.Body.Close()
-	said, err := io.ReadAll(io.LimitReader(resp.Body, 300))
-	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		return fmt.Errorf("%s answered %s: %.200q", req.URL.Host, resp.Status, said)
+	r, err := newWeb(u, nil).do(req)
+	if err == nil && !r.ok() {
+		err = r.refused()
 	}
 	return err
 }

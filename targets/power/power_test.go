@@ -62,7 +62,7 @@ func TestHTTP(t *testing.T) {
 	defer close(hang)
 	t.Setenv("PLUG_PASSWORD", "s3cret")
 	h := &HTTP{On: s.URL + "/relay/0?turn=on", Off: s.URL + "/relay/0", Method: "post", OnBody: `{"on":true}`, OffBody: `{"on":false}`,
-		User: "lab", PasswordEnv: "PLUG_PASSWORD"}
+		Login: Login{User: "lab", PasswordEnv: "PLUG_PASSWORD"}}
 	if err := h.Check(); err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func TestHTTP(t *testing.T) {
 	if err := h.Set(t.Context(), false); err == nil || !strings.Contains(err.Error(), "no end within 100ms") {
 		t.Error(err)
 	}
-	h = &HTTP{On: s.URL, Off: s.URL, User: "u", PasswordEnv: "NO_SUCH_VARIABLE_HERE"}
+	h = &HTTP{On: s.URL, Off: s.URL, Login: Login{User: "u", PasswordEnv: "NO_SUCH_VARIABLE_HERE"}}
 	if err := h.Set(t.Context(), true); err == nil || !strings.Contains(err.Error(), "NO_SUCH_VARIABLE_HERE") {
 		t.Error(err)
 	}
@@ -93,7 +93,7 @@ func TestChecks(t *testing.T) {
 	for _, d := range []interface{ Check() error }{
 		&Command{On: []string{"x"}}, &Command{On: []string{"x"}, Off: []string{""}}, &Command{On: []string{"x"}, Off: []string{"x"}, Deadline: -1},
 		&HTTP{On: ok}, &HTTP{On: ok, Off: "plug1/off"}, &HTTP{On: ok, Off: "ftp://plug1"}, &HTTP{On: ok, Off: "http://u:p@plug1/"},
-		&HTTP{On: ok, Off: ok, Method: "BREW"}, &HTTP{On: ok, Off: ok, OnBody: "x"}, &HTTP{On: ok, Off: ok, User: "u"}, &HTTP{On: ok, Off: ok, Deadline: -1},
+		&HTTP{On: ok, Off: ok, Method: "BREW"}, &HTTP{On: ok, Off: ok, OnBody: "x"}, &HTTP{On: ok, Off: ok, Login: Login{User: "u"}}, &HTTP{On: ok, Off: ok, Deadline: -1},
 		&HTTP{On: "http://[::1", Off: ok},
 	} {
 		if err := d.Check(); err == nil {
