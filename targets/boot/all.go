@@ -9,6 +9,7 @@ import "kernsweep/targets"
 func All() map[string]func() targets.Booter {
 	return map[string]func() targets.Booter{
 		"command":    func() targets.Booter { return new(Command) },
+		"kexec":      func() targets.Booter { return new(Kexec) },
 		"none":       func() targets.Booter { return new(None) },
 		"ssh-reboot": func() targets.Booter { return new(SSHReboot) },
 		"sysupgrade": func() targets.Booter { return new(Sysupgrade) },
