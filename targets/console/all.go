@@ -7,7 +7,11 @@ import "kernsweep/targets"
 // All names every console driver. A new one is one file and one line here.
 func All() map[string]func() targets.Console {
 	return map[string]func() targets.Console{
-		"command": func() targets.Console { return new(Command) },
-		"tcp":     func() targets.Console { return new(TCP) },
+		"command":    func() targets.Console { return new(Command) },
+		"netconsole": func() targets.Console { return new(Netconsole) },
+		"serial":     func() targets.Console { return new(Serial) },
+		"ssh":        func() targets.Console { return new(SSH) },
+		"tcp":        func() targets.Console { return new(TCP) },
+		"telnet":     func() targets.Console { return new(Telnet) },
 	}
 }

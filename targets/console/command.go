@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
-	"syscall"
 	"time"
 
 	"kernsweep/targets"
@@ -17,6 +15,8 @@ import (
 // the console: conserver's console, ipmitool sol, virsh console, picocom.
 type Command struct {
 	Command []string `hcl:"command" doc:"program and arguments; its stdin and stdout are the console, stderr joins stdout"`
+	PTY     bool     `hcl:"pty,optional" doc:"give the program a terminal, in raw mode: some refuse to work without (virsh console, ipmitool sol)"`
+	Break   string   `hcl:"break,optional" doc:"what makes the program send a break, ^E for Ctrl-E: \"^Ecl0\" for conserver, \"~B\" for ipmitool"`
 }
 
 // Check refuses a block without a program.
@@ -24,83 +24,61 @@ func (c *Command) Check() error {
 	if len(c.Command) == 0 || c.Command[0] == "" {
 		return errors.New("command names no program")
 	}
-	return nil
+	_, err := caret(c.Break)
+	return err
 }
 
 // Programs are those that the block names.
 func (c *Command) Programs(*targets.Target) []string { return c.Command[:1] }
 
-// Open starts the program; it lives until Close, or until it ends.
+// Open starts the program and listens to it a moment: one that ends at once is
+// an error with its words in it. It lives until Close, or until it ends.
 func (c *Command) Open(ctx context.Context) (io.ReadWriteCloser, error) {
+	return openProgram(ctx, c.Command, c.PTY, c.Break, helloTime)
+}
+
+// openProgram starts a console program.
+func openProgram(ctx context.Context, argv []string, withPTY bool, breakKeys string, hello time.Duration) (io.ReadWriteCloser, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	r, w, err := os.Pipe()
+	keys, err := caret(breakKeys)
 	if err != nil {
 		return nil, err
 	}
-	defer w.Close() // the program has its own
-	p := &program{cmd: exec.Command(c.Command[0], c.Command[1:]...), out: r, done: make(chan struct{})}
-	p.cmd.Stdout, p.cmd.Stderr = w, w
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if p.in, err = p.cmd.StdinPipe(); err == nil {
-		err = p.cmd.Start()
+	start := startPiped
+	if withPTY {
+		start = startOnPTY
 	}
+	p, err := start(argv)
 	if err != nil {
-		_ = r.Close() // nothing was read
 		return nil, fmt.Errorf("console program: %w", err)
 	}
-	go func() {
-		p.err = p.cmd.Wait()
-		close(p.done)
-	}()
+	p.keys = keys
+	if err := p.listen(ctx, hello); err != nil {
+		_ = p.Close() // the first error is the one that matters
+		return nil, err
+	}
 	return p, nil
 }
 
-// program is a running console program.
-type program struct {
-	cmd  *exec.Cmd
-	in   io.WriteCloser
-	out  *os.File
-	done chan struct{} // closed when it has ended
-	err  error         // then: how
-}
-
-// closeGrace is given to a program to end by itself: some must tell a server
-// that the console is free again.
-const closeGrace = 2 * time.Second
-
-// Read returns what the program printed. At its end the error wraps io.EOF and
-// says how it ended.
-func (p *program) Read(b []byte) (int, error) {
-	n, err := p.out.Read(b)
-	if errors.Is(err, io.EOF) {
-		t := time.NewTimer(closeGrace)
-		defer t.Stop()
-		select {
-		case <-p.done:
-			if p.err != nil {
-				err = fmt.Errorf("%s ended (%v): %w", p.cmd.Path, p.err, io.EOF)
-			}
-		case <-t.C: // it closed its output and goes on
+// listen keeps what the program says at first; its end is an error.
+func (p *program) listen(ctx context.Context, d time.Duration) error {
+	undo := waitRead(ctx, p.out, d)
+	defer undo()
+	buf := make([]byte, 4096)
+	for len(p.early) < maxEarly {
+		n, err := p.read(buf)
+		p.early = append(p.early, buf[:n]...)
+		switch {
+		case err == nil:
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			return nil
+		default:
+			return fmt.Errorf("console program: %w; it said: %.300q", err, p.early)
 		}
 	}
-	return n, err
-}
-
-func (p *program) Write(b []byte) (int, error) { return p.in.Write(b) }
-
-// Close ends the program's process group: TERM, then KILL.
-func (p *program) Close() error {
-	_ = p.in.Close() // it may have ended
-	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGTERM)
-	t := time.NewTimer(closeGrace)
-	defer t.Stop()
-	select {
-	case <-p.done:
-	case <-t.C:
-	}
-	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) // what is left of the group
-	<-p.done
-	return p.out.Close()
+	return nil
 }

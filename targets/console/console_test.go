@@ -40,6 +40,7 @@ func TestDrivers(t *testing.T) {
 	for name, d := range map[string]targets.Console{
 		"tcp":     &TCP{Address: echo(t)},
 		"command": &Command{Command: []string{"sh", "-c", `printf 'hello\r\n'; exec cat`}},
+		"pty":     &Command{Command: []string{"sh", "-c", `printf 'hello\r\n'; exec cat`}, PTY: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := d.(interface{ Check() error }).Check(); err != nil {
@@ -77,23 +78,39 @@ func TestDrivers(t *testing.T) {
 	}
 }
 
-// A program that fails says so where the boot reads it.
+// A program that fails at once is an error with its words; a later end is read.
 func TestCommandEnds(t *testing.T) {
-	rw, err := (&Command{Command: []string{"sh", "-c", "echo console is in use >&2; exit 7"}}).Open(t.Context())
-	if err != nil {
-		t.Fatal(err)
+	for _, pty := range []bool{false, true} {
+		_, err := (&Command{Command: []string{"sh", "-c", "echo console is in use >&2; exit 7"}, PTY: pty}).Open(t.Context())
+		if err == nil || !strings.Contains(err.Error(), "status 7") || !strings.Contains(err.Error(), "console is in use") {
+			t.Errorf("at once: %v", err)
+		}
+		rw, err := (&Command{Command: []string{"sh", "-c", "echo up; read x; echo bye; exit 7"}, PTY: pty}).Open(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := rw.Write([]byte("x\n")); err != nil {
+			t.Error(err)
+		}
+		said, err := io.ReadAll(ending{rw})
+		if err == nil || !strings.Contains(err.Error(), "status 7") || string(said) != "up\nbye\n" {
+			t.Errorf("pty %v: %q %v", pty, said, err)
+		}
+		if err := rw.Close(); err != nil {
+			t.Error(err)
+		}
 	}
-	defer rw.Close()
-	var said strings.Builder
-	b := make([]byte, 100)
-	for err == nil {
-		var n int
-		n, err = rw.Read(b)
-		said.Write(b[:n])
+}
+
+// ending makes the end of a console an error for io.ReadAll.
+type ending struct{ io.Reader }
+
+func (e ending) Read(p []byte) (int, error) {
+	n, err := e.Reader.Read(p)
+	if errors.Is(err, io.EOF) {
+		err = errors.New(err.Error())
 	}
-	if !errors.Is(err, io.EOF) || !strings.Contains(err.Error(), "status 7") || said.String() != "console is in use\n" {
-		t.Errorf("%q %v", said.String(), err)
-	}
+	return n, err
 }
 
 // A program that ignores the request to end is ended with its children.

@@ -2,9 +2,11 @@ package console
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"io"
 	"net"
+	"os"
+	"time"
 )
 
 // TCP is a serial port behind a console server, in raw mode (ser2net, a
@@ -14,20 +16,59 @@ type TCP struct {
 }
 
 // Check refuses an address without a port.
-func (c *TCP) Check() error {
-	host, port, err := net.SplitHostPort(c.Address)
-	if err != nil || host == "" || port == "" {
-		return fmt.Errorf("address = %q: want host:port", c.Address)
+func (c *TCP) Check() error { return checkAddress(c.Address) }
+
+// Open connects and listens a moment: a server that hangs up at once is an
+// error with its words in it.
+func (c *TCP) Open(ctx context.Context) (io.ReadWriteCloser, error) {
+	conn, err := dial(ctx, c.Address)
+	if err != nil {
+		return nil, err
 	}
-	return nil
+	l := &tcpLine{Conn: conn}
+	undo := waitRead(ctx, conn, helloTime)
+	defer undo()
+	buf := make([]byte, 4096)
+	for len(l.early) < maxEarly {
+		n, err := conn.Read(buf)
+		l.early = append(l.early, buf[:n]...)
+		switch {
+		case err == nil:
+			continue
+		case ctx.Err() != nil:
+			_ = conn.Close()
+			return nil, context.Cause(ctx)
+		case !errors.Is(err, os.ErrDeadlineExceeded):
+			_ = conn.Close()
+			return nil, refused(c.Address, l.early, err)
+		}
+		break
+	}
+	return l, nil
 }
 
-// Open connects. TCP keepalives, on by default, find a console server that died.
-func (c *TCP) Open(ctx context.Context) (io.ReadWriteCloser, error) {
-	var d net.Dialer
-	conn, err := d.DialContext(ctx, "tcp", c.Address)
-	if err != nil {
-		return nil, fmt.Errorf("console server: %w", err)
+// maxEarly bounds, in bytes, what is kept of a console that talks while it is
+// opened; the rest waits in the socket.
+const maxEarly = 64 << 10
+
+// tcpLine is a connection with the bytes that came while it was opened.
+type tcpLine struct {
+	net.Conn
+	early []byte
+}
+
+func (l *tcpLine) Read(p []byte) (int, error) {
+	if len(l.early) > 0 {
+		n := copy(p, l.early)
+		l.early = l.early[n:]
+		return n, nil
 	}
-	return conn, nil
+	n, err := l.Conn.Read(p)
+	return n, endOf(err)
+}
+
+func (l *tcpLine) Write(p []byte) (int, error) {
+	_ = l.SetWriteDeadline(time.Now().Add(writeTime)) // of an open socket: cannot fail
+	n, err := l.Conn.Write(p)
+	return n, stuck(err)
 }
