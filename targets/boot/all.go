@@ -13,5 +13,6 @@ func All() map[string]func() targets.Booter {
 		"none":       func() targets.Booter { return new(None) },
 		"ssh-reboot": func() targets.Booter { return new(SSHReboot) },
 		"sysupgrade": func() targets.Booter { return new(Sysupgrade) },
+		"uboot":      func() targets.Booter { return new(UBoot) },
 	}
 }

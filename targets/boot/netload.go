@@ -26,6 +26,7 @@ type Netload struct {
 	release func()
 	served  *targets.Serving // nil: another server has the files
 	kernel  string           // its published name
+	sizes   fileSizes        // of what is published
 }
 
 // check refuses what cannot work.
@@ -43,6 +44,9 @@ func (n *Netload) check() error {
 	return nil
 }
 
+// fileSizes are those of published files, in bytes; 0 is none.
+type fileSizes struct{ Kernel, Initrd, DTB int64 }
+
 // netFiles are the names under which a loader finds a kernel; "" is none.
 type netFiles struct{ Kernel, Initrd, DTB string }
 
@@ -54,14 +58,19 @@ func (n *Netload) publish(ctx context.Context, t *targets.Target, k targets.Kern
 	if err != nil {
 		return netFiles{}, err
 	}
-	n.served, n.kernel = nil, ""
+	n.served, n.kernel, n.sizes = nil, "", fileSizes{}
 	var names netFiles
 	files := map[string]string{}
 	drop := func() {}
 	for _, f := range []struct {
 		at         *string
+		size       *int64
 		path, kind string
-	}{{&names.Kernel, k.Image.Kernel, "k"}, {&names.Initrd, k.Image.Initrd, "i"}, {&names.DTB, k.Image.DTB, "d"}} {
+	}{
+		{&names.Kernel, &n.sizes.Kernel, k.Image.Kernel, "k"},
+		{&names.Initrd, &n.sizes.Initrd, k.Image.Initrd, "i"},
+		{&names.DTB, &n.sizes.DTB, k.Image.DTB, "d"},
+	} {
 		if f.path == "" {
 			continue
 		}
@@ -74,6 +83,9 @@ func (n *Netload) publish(ctx context.Context, t *targets.Target, k targets.Kern
 			path, drop = joined, func() { _ = os.Remove(joined) } // a temporary file of ours
 		}
 		sum, err := hashFile(path)
+		if err == nil {
+			*f.size, err = sizeOf(path)
+		}
 		if err != nil {
 			drop()
 			return netFiles{}, err
@@ -161,6 +173,18 @@ func hashFile(path string) (string, error) {
 		return "", fmt.Errorf("%s: %w", path, err)
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// sizeOf is a file's size. An empty one is a build that went wrong.
+func sizeOf(path string) (int64, error) {
+	i, err := os.Stat(path)
+	if err != nil {
+		return 0, err
+	}
+	if i.Size() == 0 {
+		return 0, fmt.Errorf("%s is empty", path)
+	}
+	return i.Size(), nil
 }
 
 // copyTo puts a whole file in place in one step, readable by a server of any user.

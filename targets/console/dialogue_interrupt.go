@@ -1,0 +1,189 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// Outcome of an interruption.
+type Outcome string
+
+// The outcomes.
+const (
+	AtPrompt       Outcome = "at the prompt"
+	MissedAutoboot Outcome = "missed autoboot window"
+)
+
+// Interruption says how a loader's automatic start is stopped.
+type Interruption struct {
+	Keys  string         // typed again and again
+	Every time.Duration  // between them (default 100 ms)
+	Begin *regexp.Regexp // a loader's first words: no key is typed before; nil: at once
+	Dark  time.Duration  // type also without those words when nothing was said for so long; 0: never
+}
+
+const defaultEvery = 100 * time.Millisecond
+
+// started are signs of a kernel or of its system: then the loader is gone.
+var started = regexp.MustCompile(`(?m)Linux version \d|^Starting kernel \.\.\.|^Uncompressing Linux|^Starting program at 0x|^Now booting linux kernel|\[ {4}0\.000000\]|^\S* ?login: $|^procd: |^init started: `)
+
+// Interrupt waits for a loader's first words and then types until the loader is at
+// its prompt or a kernel has started. The prompt counts when it stands alone and
+// stays so while nothing is typed. Errors are those of Expect.
+func (d *Dialogue) Interrupt(ctx context.Context, within time.Duration, in Interruption) (Outcome, error) {
+	every := in.Every
+	if every <= 0 {
+		every = defaultEvery
+	}
+	begin, heard := time.Now(), time.Now()
+	typing := in.Begin == nil
+	for {
+		if !typing && in.Begin.Match(d.text.buf) {
+			typing = true
+			at := in.Begin.FindIndex(d.text.buf)[0]
+			d.text.buf = append(d.text.buf[:0], d.text.buf[at:]...) // the old system's words are over
+		}
+		if !typing && in.Dark > 0 && time.Since(heard) > in.Dark {
+			typing = true
+			d.text.take()
+		}
+		if typing && started.Match(d.text.buf) {
+			d.text.take()
+			return MissedAutoboot, nil
+		}
+		if d.stopped(in.Keys) {
+			came, err := d.more(ctx, d.quiet())
+			if err != nil {
+				return "", err
+			}
+			if !came {
+				d.text.take()
+				return AtPrompt, nil
+			}
+			continue
+		}
+		if time.Since(begin) > within {
+			if typing {
+				return "", d.timeout(fmt.Sprintf("the prompt %q, nor a kernel's start, while %q was typed,", d.Prompt, in.Keys), within)
+			}
+			return "", d.timeout("a boot loader's first words", within)
+		}
+		if typing {
+			if err := d.write(in.Keys); err != nil {
+				return "", err
+			}
+		}
+		came, err := d.more(ctx, every)
+		if err != nil {
+			return "", err
+		}
+		if came {
+			heard = time.Now()
+			if typing {
+				err = d.drain(ctx, every, heard)
+			}
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+}
+
+// drain reads on until the next key is due.
+func (d *Dialogue) drain(ctx context.Context, every time.Duration, since time.Time) error {
+	for {
+		left := every - time.Since(since)
+		if left <= 0 || d.atPrompt() {
+			return nil
+		}
+		if came, err := d.more(ctx, left); err != nil || !came {
+			return err
+		}
+	}
+}
+
+// stopped reports whether the last line is a prompt with nothing but our own keys
+// behind it.
+func (d *Dialogue) stopped(keys string) bool {
+	last := d.text.last()
+	m := d.promptRE().FindStringIndex(last)
+	if m == nil || m[1] == 0 {
+		return false
+	}
+	rest := strings.ReplaceAll(last[m[1]:], "^C", "")
+	if keys = strings.TrimSpace(visible(keys)); keys != "" {
+		rest = strings.ReplaceAll(rest, keys, "")
+		if strings.HasPrefix(keys, strings.TrimSpace(rest)) {
+			return true // the last of them is on its way
+		}
+	}
+	return strings.TrimSpace(rest) == ""
+}
+
+func visible(keys string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return -1
+		}
+		return r
+	}, keys)
+}
+
+// Sync makes sure that what looks like a prompt is the loader's: it empties the
+// line, gives a command whose answer only the loader can know, and looks for
+// want in what comes back. From then on only the prompt seen here counts.
+func (d *Dialogue) Sync(ctx context.Context, command string, want *regexp.Regexp) error {
+	var said string
+	for range 3 {
+		if err := d.Recover(ctx); err != nil {
+			return err
+		}
+		if err := d.Type(ctx, command); err != nil {
+			return err
+		}
+		if err := d.enter(ctx, command); err != nil {
+			return err
+		}
+		var err error
+		if said, err = d.syncPrompt(ctx); err != nil {
+			return err
+		}
+		if want.MatchString(said) {
+			return nil
+		}
+	}
+	return fmt.Errorf("what looks like the prompt %q does not answer %q as a boot loader does, but with %.200q", d.Prompt, command, strings.TrimSpace(said))
+}
+
+// syncPrompt waits for the prompt and narrows the expression to it.
+func (d *Dialogue) syncPrompt(ctx context.Context) (string, error) {
+	for heard := time.Now(); ; {
+		if d.atPrompt() {
+			came, err := d.more(ctx, d.quiet())
+			if err != nil {
+				return "", err
+			}
+			if !came {
+				prompt := strings.TrimSpace(d.text.last())
+				said := d.upToPrompt()
+				d.Prompt = regexp.QuoteMeta(prompt)
+				return said, nil
+			}
+			heard = time.Now()
+			continue
+		}
+		if time.Since(heard) > 5*time.Second {
+			return "", d.timeout(fmt.Sprintf("the prompt %q", d.Prompt), 5*time.Second)
+		}
+		came, err := d.more(ctx, time.Second)
+		if err != nil {
+			return "", err
+		}
+		if came {
+			heard = time.Now()
+		}
+	}
+}
