@@ -19,21 +19,8 @@ import (
 	"kernsweep/targets/targetstest"
 )
 
-// labFile is a file that scripts/lab makes.
-func labFile(t testing.TB, name string) string {
-	t.Helper()
-	p, err := filepath.Abs(filepath.Join("../../lab", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(p); err != nil {
-		t.Fatalf("%v: run scripts/lab", err)
-	}
-	return p
-}
-
-// labKernel is a kernel of the virtual lab, "6.1" or "6.12".
-func labKernel(t testing.TB, version string) targets.Kernel {
+// guestKernel is a kernel of the virtual lab with a userland, "6.1" or "6.12".
+func guestKernel(t testing.TB, version string) targets.Kernel {
 	t.Helper()
 	return targets.Kernel{Name: "k" + strings.ReplaceAll(version, ".", ""), Release: version + ".*", Image: targets.Image{
 		Kernel: labFile(t, "img/vmlinuz-amd64-"+version),

@@ -10,14 +10,14 @@ import (
 // One guest, started with 6.1, goes from kernel to kernel by our helper.
 func TestKexecGuest(t *testing.T) {
 	t.Parallel()
-	base := labKernel(t, "6.1")
+	base := guestKernel(t, "6.1")
 	m, tg := guest(t, guestArgs(t, base, kernelLine+` lab.mark="a b" BOOT_IMAGE=/x`)...)
 	tg.Boot = new(Kexec)
 	powerOn(t, m, tg)
 	if !strings.HasPrefix(release(t, tg), "6.1.") {
 		t.Fatalf("the guest runs %s", release(t, tg))
 	}
-	next := labKernel(t, "6.12")
+	next := guestKernel(t, "6.12")
 	next.Cmdline = "lab.only=next"
 	rec, err := bootGuest(t, tg, next)
 	if err != nil {
@@ -38,7 +38,7 @@ func TestKexecGuest(t *testing.T) {
 		t.Errorf("left behind: %v %s", err, left)
 	}
 
-	bad := labKernel(t, "6.12")
+	bad := guestKernel(t, "6.12")
 	bad.Cmdline = "lab.fault=panic"
 	_, err = bootGuest(t, tg, bad)
 	wantStage(t, err, targets.StagePanic)

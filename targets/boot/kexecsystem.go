@@ -80,7 +80,7 @@ func (s *kexecSystem) locked() bool { return s.lockdown != "" && s.lockdown != "
 
 // check refuses what the running kernel would refuse, in words.
 func (s *kexecSystem) check(image imageFacts) error {
-	arch := s.arch()
+	arch := kernelArch(s.machine)
 	switch {
 	case s.uid != "0":
 		return fmt.Errorf("it needs root on the target, and the login has uid %s: set ssh.user", s.uid)
@@ -96,9 +96,9 @@ func (s *kexecSystem) check(image imageFacts) error {
 	return nil
 }
 
-// arch is the running kernel's GOARCH, "" when uname -m does not tell.
-func (s *kexecSystem) arch() string {
-	switch m := s.machine; {
+// kernelArch is the GOARCH of a kernel by its uname -m, "" when that does not tell.
+func kernelArch(m string) string {
+	switch {
 	case m == "x86_64":
 		return "amd64"
 	case len(m) == 4 && m[0] == 'i' && strings.HasSuffix(m, "86"):
