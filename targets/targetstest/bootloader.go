@@ -144,6 +144,7 @@ func (b *BootLoader) countdown() bool {
 		}
 		if b.Stops == "" || strings.IndexByte(b.Stops, k) >= 0 {
 			if n++; n >= max(b.Needed, 1) {
+				b.Say("\r\n")
 				return true
 			}
 		}
