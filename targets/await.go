@@ -136,9 +136,34 @@ func (b *booting) consoleOver() error {
 		return fmt.Errorf("target %s: its console said nothing for %s after the start of kernel %s was asked for: is it powered, is the console wired to it?",
 			b.t.Name, b.time.Silence, b.k.Name)
 	case st.Silent:
-		return b.kernelError(StageHang, fmt.Errorf("silent for %s%s", b.time.Silence, b.after()))
+		return b.kernelError(b.stuck(st, StageHang), fmt.Errorf("silent for %s%s", b.time.Silence, b.stuckAt(st)))
 	}
 	return nil
+}
+
+// stuck is the stage of a start that comes to nothing: the place where it stands
+// says more than otherwise.
+func (b *booting) stuck(st watchState, otherwise string) string {
+	switch {
+	case st.Other != "":
+		return StageWrongKernel
+	case st.Place == inLoader:
+		return StageLoader
+	}
+	return otherwise
+}
+
+// stuckAt says in words where that is.
+func (b *booting) stuckAt(st watchState) string {
+	switch {
+	case st.Other != "":
+		return fmt.Sprintf(", and the console shows that %s runs, wanted %q;%s", st.Other, b.k.Release, b.after())
+	case st.Place == inLoader:
+		return " in the boot loader," + b.after()
+	case st.Place == handed:
+		return ", the kernel has not said a word," + b.after()
+	}
+	return b.after()
 }
 
 // after names the last console line: " after: sda: sda1 sda2".
@@ -238,20 +263,24 @@ func (b *booting) over(ctx context.Context) error {
 		return fmt.Errorf("target %s answers but does not let us in within %s of the start: %w", b.t.Name, b.time.Boot, b.lastDial)
 	}
 	why := fmt.Sprintf("no answer over SSH within %s", b.time.Boot)
+	var st watchState
+	if b.w != nil {
+		st = b.w.state()
+	}
 	switch {
 	case errors.Is(b.lastDial, errOldBoot):
 		return b.notRebooted(b.time.Boot)
 	case b.w == nil:
 		why += " (without a console, kernel and network cannot be told apart)"
-	case b.t.Ready != "" && !b.w.state().Ready:
-		why += fmt.Sprintf(", and the console never showed %q%s", b.t.Ready, b.after())
+	case b.t.Ready != "" && !st.Ready:
+		why += fmt.Sprintf(", and the console never showed %q%s", b.t.Ready, b.stuckAt(st))
 	default:
-		why += b.after()
+		why += b.stuckAt(st)
 	}
 	if b.lastDial != nil {
 		why += "; last try: " + strings.TrimSpace(b.lastDial.Error())
 	}
-	return b.kernelError(StageUnreachable, errors.New(why))
+	return b.kernelError(b.stuck(st, StageUnreachable), errors.New(why))
 }
 
 func orTime(err error) error {

@@ -87,7 +87,7 @@ func Boot(ctx context.Context, t *Target, k Kernel, log BootLog) (Conn, BootReco
 	}
 	conn, err := b.run(ctx)
 	if b.w != nil {
-		b.w.conclude()
+		b.w.conclude(err == nil)
 		if v := b.w.state().Verdict; v != nil && ctx.Err() == nil {
 			err = b.kernelError(v.Stage, errors.New(v.Line))
 		}
@@ -222,7 +222,7 @@ func (b *booting) openConsole(ctx context.Context, fail func()) error {
 	}
 	b.w = startWatch(rwc, watchOptions{
 		Record: b.log.Console, Note: b.note, Ready: ready, Phase: b.seen, Fail: fail,
-		Wanted: b.k.Release, Tolerant: b.traits.HostBound,
+		Wanted: b.k.Release, Tolerant: b.traits.HostBound, Fresh: b.traits.Emulated,
 	})
 	b.t.watch = b.w
 	return nil

@@ -119,6 +119,7 @@ type pipeConsole struct {
 	r     *io.PipeReader
 	w     *io.PipeWriter
 	typed bytes.Buffer // what was sent to the machine
+	onKey func(typed string)
 }
 
 func newPipeConsole() *pipeConsole {
@@ -128,7 +129,13 @@ func newPipeConsole() *pipeConsole {
 
 func (p *pipeConsole) Open(context.Context) (io.ReadWriteCloser, error) { return p, nil }
 func (p *pipeConsole) Read(b []byte) (int, error)                       { return p.r.Read(b) }
-func (p *pipeConsole) Write(b []byte) (int, error)                      { return p.typed.Write(b) }
+func (p *pipeConsole) Write(b []byte) (int, error) {
+	p.typed.Write(b)
+	if p.onKey != nil {
+		p.onKey(p.typed.String())
+	}
+	return len(b), nil
+}
 func (p *pipeConsole) Close() error                                     { return p.r.CloseWithError(io.ErrClosedPipe) }
 
 // bootFunc is a boot method of a test.

@@ -1,20 +1,54 @@
 package targets
 
 import (
+	"fmt"
 	"path"
 	"strings"
+	"time"
 )
 
-// finding is what one console line means to a boot: at most one of its parts is
-// set, apart from phase.
+// finding is what one console line means to a boot.
 type finding struct {
-	stage string // of a BootError; "" is none
-	what  string // in words; the line itself when empty
-	phase Phase  // that the line proves
-	again bool   // a kernel began (again): readiness seen before does not count
+	stage string        // of a BootError; "" is none
+	what  string        // in words; the line itself when empty
+	rank  int           // of the stage: what explains more counts
+	wait  time.Duration // it may turn out well: decided after so long; 0 at once
+	mild  bool          // a complaint that a system lives with
+	phase Phase         // that the line proves
+	again bool          // a kernel began (again): readiness seen before does not count
+	final bool          // nothing that explains it will follow
 }
 
-// bootHistory follows a boot through the kernel banners on a console.
+// Ranks of findings: a panic for want of a root follows a milder line, and a
+// lockup may end in a panic.
+const (
+	rankTrouble = iota + 1
+	rankPanic
+	rankCause
+	rankCertain
+)
+
+func ranks(stage string) int {
+	switch stage {
+	case StageNoRoot, StageNoInit:
+		return rankCause
+	case StagePanic, StageUnpacked:
+		return rankPanic
+	}
+	return rankTrouble
+}
+
+// place is who speaks on the console.
+type place int
+
+const (
+	unknown  place = iota
+	inLoader       // firmware or a boot loader
+	handed         // the loader has started the kernel
+	inKernel       // a kernel's banner was seen
+)
+
+// bootHistory follows a boot through the banners on a console.
 type bootHistory struct {
 	wanted  string // glob of the release, "" any
 	first   string // identity of the first banner
@@ -22,43 +56,158 @@ type bootHistory struct {
 	timed   bool   // this log's kernel prints times
 	went    bool   // init, firmware or a reboot was seen since the banner
 	died    bool   // something bad was seen since the banner
+	place   place
+	loaders map[string]int // banners of loaders since the last kernel began
+	tail    string         // end of the line before
+	doubt   string         // a banner without time that a program may have printed
 }
+
+const (
+	maxTail    = 64
+	maxLoaders = 8
+	loaderLoop = 3 // starts of a loader without a kernel
+)
 
 // read takes one whole line.
 func (h *bootHistory) read(line string) finding {
-	sec, msg, timed := kernelTime(line)
-	if goingDown.MatchString(msg) && (timed || strings.HasPrefix(msg, "reboot: ")) {
-		h.went, h.timed = true, false
-		return finding{phase: PhaseDown}
+	var out finding
+	for _, m := range messages(line) {
+		f := h.message(m, line)
+		if f.phase != "" {
+			out.phase, out.again = f.phase, out.again || f.again
+		}
+		if f.stage != "" && (out.stage == "" || outranks(f, out)) {
+			f.phase, f.again = out.phase, out.again
+			out = f
+		}
 	}
-	if loaderBanner.MatchString(strings.TrimSpace(line)) {
-		h.went, h.timed = true, false
+	if out.stage == "" && out.phase == "" {
+		out = noisySign(h.tail, line)
+	}
+	if out.stage != "" && !out.mild {
+		h.died = true
+		h.tail = ""
+	} else {
+		h.tail = plain(line)
+		h.tail = h.tail[max(0, len(h.tail)-maxTail):]
+	}
+	out.final = strings.Contains(line, "---[ end Kernel panic")
+	return out
+}
+
+// message reads one writer's words.
+func (h *bootHistory) message(m message, line string) finding {
+	if doubt := h.doubt; doubt != "" {
+		if h.doubt = ""; earlyWords.MatchString(m.text) {
+			h.timed = false
+			return h.banner(doubt)
+		}
+	}
+	switch {
+	case goingDown.MatchString(m.text) && (m.timed || !h.timed):
+		return h.down(m.text)
+	case !m.timed && loaderBanner.MatchString(m.text):
+		return h.loader(m.text)
+	case !m.timed && handover.MatchString(m.text):
+		if h.place != inKernel {
+			h.place = handed
+		}
+		h.timed = false
 		return finding{phase: PhaseLoading}
 	}
-	if id, ok := bannerOf(msg); ok && (timed && sec < 1 || !timed && !h.timed) {
-		h.timed = timed
+	if id, ok := bannerOf(m.text); ok && h.credible(m, line) {
+		if !m.timed && h.place == inKernel && h.went && !h.died {
+			h.doubt = id // `cat /proc/version` looks the same
+			return finding{}
+		}
+		h.timed = m.timed
 		return h.banner(id)
 	}
-	h.timed = h.timed || timed
-	if initRun.MatchString(msg) || timed && sec > 10 {
+	h.timed = h.timed || m.timed
+	if initRun.MatchString(m.text) || m.timed && m.sec > 10 {
 		h.went = true
 	}
-	stage := badSign(line)
-	if stage != "" {
-		h.died = true
+	if rebooting.MatchString(m.text) && h.place != inLoader {
+		return finding{stage: StagePanic, rank: rankTrouble, what: "crash suspected: " + m.text}
 	}
-	return finding{stage: stage}
+	f := kernelSign(m.text)
+	if f.stage == "" && h.place != inKernel && !m.timed {
+		f = loaderComplaint(m.text)
+	}
+	return f
+}
+
+// credible says that a banner is a kernel's own: at time zero, or without any
+// time where the log has none, or with a damaged one.
+func (h *bootHistory) credible(m message, line string) bool {
+	if m.timed {
+		return m.sec < 1
+	}
+	return !h.timed || strings.HasPrefix(strings.TrimSpace(line), "[") || h.place != inKernel
+}
+
+// isWanted says that the kernel seen may be the one that is waited for.
+func (h *bootHistory) isWanted() bool { return h.wanted == "" || globbed(h.wanted, h.first) }
+
+// down reads that a system goes down: the old one, or the new one unasked.
+func (h *bootHistory) down(msg string) finding {
+	f := finding{phase: PhaseDown}
+	if h.place == inKernel && h.isWanted() {
+		f.stage, f.wait = StageRestart, restartWait
+		f.what = fmt.Sprintf("unexpected restart: %s went down without having been asked (%s)", h.first, msg)
+	}
+	h.place, h.went, h.timed = unknown, true, false
+	return f
+}
+
+// loader judges the banner of a firmware or boot loader.
+func (h *bootHistory) loader(line string) finding {
+	f := finding{phase: PhaseLoading, rank: rankTrouble}
+	switch {
+	case h.place == inKernel && h.isWanted():
+		f.stage, f.wait = StageRestart, restartWait
+		f.what = fmt.Sprintf("unexpected restart: the boot loader began again after %s had started (%s)", h.first, line)
+	case h.place == handed:
+		f.stage, f.wait = StageRestart, restartWait
+		f.what = fmt.Sprintf("unexpected restart: the boot loader began again before the kernel said a word (%s)", line)
+	}
+	h.place, h.went, h.timed = inLoader, true, false
+	if h.loaders == nil {
+		h.loaders = map[string]int{}
+	}
+	if _, known := h.loaders[line]; (known || len(h.loaders) < maxLoaders) && !loaderMenu.MatchString(line) {
+		h.loaders[line]++
+	}
+	if n := h.loaders[line]; n >= loaderLoop {
+		f.stage, f.wait = StageLoop, 0
+		f.what = fmt.Sprintf("the boot loader began %d times and no kernel came: %s", n, line)
+	}
+	return f
+}
+
+// atPrompt says that an unfinished line is a boot loader's prompt.
+func (h *bootHistory) atPrompt(part string) bool {
+	if loaderPrompt.MatchString(part) {
+		return h.place != inKernel || !strings.HasPrefix(part, "=>")
+	}
+	return h.place == inLoader && anyPrompt.MatchString(part) && !shellNames.MatchString(part)
 }
 
 // banner judges a kernel banner. The same one twice in a row is an early and a
 // real console; after init ran, or a third time, it is a machine that restarts.
 func (h *bootHistory) banner(id string) finding {
-	f := finding{phase: PhaseKernel, again: true}
+	f := finding{phase: PhaseKernel, again: true, rank: rankTrouble}
 	restarted := h.went || h.died
-	h.went, h.died = false, false
+	h.went, h.died, h.place, h.loaders = false, false, inKernel, nil
 	switch {
 	case h.first == "":
 		h.first, h.banners = id, 1
+	case !restarted && damaged(h.first, id): // noise on one of two consoles
+		if !h.isWanted() {
+			h.first = id
+		}
+		h.banners++
+		return finding{}
 	case !sameKernel(h.first, id):
 		// One kernel may load another, but only towards the wanted one.
 		if h.wanted != "" && !globbed(h.wanted, h.first) && globbed(h.wanted, id) {
@@ -75,9 +224,41 @@ func (h *bootHistory) banner(id string) finding {
 	return f
 }
 
+// damaged says that one identity is the other with one or two letters lost or
+// doubled.
+func damaged(a, b string) bool {
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+	if n := len(b) - len(a); n == 0 || n > 2 {
+		return false
+	}
+	for i := 0; len(a) > 0 && i < len(b); i++ {
+		if a[0] == b[i] {
+			a = a[1:]
+		}
+	}
+	return a == ""
+}
+
 // globbed reports whether an identity's release matches a glob.
 func globbed(glob, id string) bool {
 	release, _, _ := strings.Cut(id, " ")
 	ok, err := path.Match(glob, release)
 	return err == nil && ok
+}
+
+// outranks says that the later finding explains more than the earlier one.
+func outranks(later, earlier finding) bool {
+	switch {
+	case later.rank == rankCertain:
+		return earlier.rank != rankCertain
+	case later.wait > 0:
+		return false
+	case earlier.wait > 0:
+		return true
+	case earlier.stage == StageRestart || earlier.stage == StageLoop:
+		return false
+	}
+	return later.rank > earlier.rank
 }

@@ -13,12 +13,14 @@ const (
 	StageNoRoot    = "no root"
 	StageNoInit    = "no init"
 	StageEmergency = "emergency shell"
-	StageLockup    = "soft lockup"
+	StageLockup    = "soft lockup" // hard ones too
 	StageHungTask  = "hung task"
 	StageRCU       = "rcu stall"
+	StageUnpacked  = "not decompressed" // the kernel's own loader gave up
+	StageRefused   = "refused by the boot loader"
 	StageRestart   = "unexpected restart"
-	StageLoop      = "restart loop"
-	StageLoader    = "boot loader"
+	StageLoop      = "restart loop" // also of the boot loader, without a kernel
+	StageLoader    = "boot loader"  // stuck there
 	StageHang      = "hang"
 	StageEnded     = "machine ended"
 )
@@ -26,65 +28,140 @@ const (
 // Stages of a BootError that the probe names.
 const (
 	StageUnreachable    = "unreachable"
-	StageWrongKernel    = "wrong kernel"
+	StageWrongKernel    = "wrong kernel" // the console may name it too
 	StageWrongScheduler = "wrong scheduler"
 	StageNotRebooted    = "not rebooted"
 )
 
-var (
-	// A printk prefix: level, time, and with CONFIG_PRINTK_CALLER the caller.
-	printkPrefix = regexp.MustCompile(`(?:<\d+>)?\[\s*(\d+\.\d{6})\]\s?(?:\[\s*[TC]\d+\]\s?)?`)
-	banner       = regexp.MustCompile(`\bLinux version (\d\S*)(.*)$`)
-	buildNumber  = regexp.MustCompile(`\s(#\d+)\b`)
-	loaderBanner = regexp.MustCompile(`^(?:U-Boot(?: SPL)? \d|CFE version |RedBoot\(tm\)|SeaBIOS \(|iPXE |GNU GRUB |GRUB loading|Welcome to GRUB|Starting kernel \.\.\.|## Booting |Hit any key to stop autoboot|PMON|BIOS Date:|Uncompressing Linux|Decompressing )`)
-	goingDown    = regexp.MustCompile(`(?:reboot: )?(?:Restarting system|machine restart|Power down|System halted)\b`)
-	initRun      = regexp.MustCompile(`Run \S+ as init process|^init started:|^systemd\[1\]: |Rebooting in \d+ seconds|^procd: `)
-	loaderPrompt = regexp.MustCompile(`^(?:=> ?|(?:U-Boot|CFE|RedBoot|grub|ar7\w*|ath|uboot|[A-Za-z0-9_-]{2,16} ?#)> ?|grub rescue> ?|MT\d+ ?# ?|iPXE> ?|Shell> ?|\*\*\* Invalid CFE command \*\*\*)$`)
-)
-
-// badSigns in order of rank: the first that matches a line names the stage. An
-// expression with ^ must begin a kernel message, so that a sentence with the
-// word BUG in it is none.
-var badSigns = [...]struct {
+// sign is how a line of the console says what failed. An expression with ^ must
+// begin a message, so that a sentence with the word BUG in it is none.
+type sign struct {
 	stage string
 	re    *regexp.Regexp
-}{
-	{StageNoRoot, regexp.MustCompile(`Unable to mount root fs|^VFS: Cannot open root device|Gave up waiting for root|does not exist\.\s+Dropping to a shell|^\(initramfs\)`)},
-	{StageNoInit, regexp.MustCompile(`No working init found|No init found|Requested init \S+ failed`)},
-	{StagePanic, regexp.MustCompile(`Kernel panic - not syncing|^Kernel panic`)},
-	{StageLockup, regexp.MustCompile(`^(?:NMI )?(?:watchdog: )?BUG: (?:soft|workqueue) lockup|^(?:NMI )?[Ww]atchdog.* hard LOCKUP`)},
-	{StageHungTask, regexp.MustCompile(`^INFO: task .+ blocked for more than \d+ seconds`)},
-	{StageRCU, regexp.MustCompile(`^(?:rcu: )?INFO: rcu\w* (?:self-)?detected (?:expedited )?stall|^rcu: .*kthread starved`)},
-	{StageOops, regexp.MustCompile(`^(?:Internal error: )?Oops\b|^BUG: |^kernel BUG at |^Kernel bug detected|^(?:CPU \d+ )?Unable to handle kernel|^general protection fault|^Unhandled (?:kernel|fault)|^double fault|^divide error|^invalid opcode:`)},
-	{StageEmergency, regexp.MustCompile(`You are in emergency mode|^Entering emergency mode|^Give root password for maintenance`)},
 }
+
+// kernelSigns are a kernel's and its user space's, in order of rank: the first
+// that matches names the stage. The wordings are those of Linux 2.4 to 6.x.
+var kernelSigns = [...]sign{
+	{StageNoRoot, regexp.MustCompile(`Unable to mount root fs|^VFS: Cannot open root device|^Please append a correct "root=" boot option|^No filesystem could mount root`)},
+	// Initial RAM disks: initramfs-tools, dracut, mkinitcpio, genkernel, Alpine.
+	{StageNoRoot, regexp.MustCompile(`^Gave up waiting for (?:root|suspend/resume)|does not exist\.\s+Dropping to a shell|^\(initramfs\)|^dracut:/\S* ?#|Starting Dracut Emergency Shell|dracut\S* Warning: Could not boot|^\[rootfs [^\]]*\]# ?$|^ERROR: Failed to mount .* on real root|^!! (?:Could not find the root|Block device .* is not a valid root)|^Mounting root: failed|^initramfs emergency recovery shell`)},
+	{StageNoInit, regexp.MustCompile(`No working init found|^(?:Kernel panic\b.*)?No init found|Requested init \S+ failed|doesn't have requested \S+|^(?:run-init|switch_root): .*(?:No such file|can't execute|failed to execute|not found)|Cannot find init!`)},
+	{StagePanic, regexp.MustCompile(`(?:^|[^'"` + "`" + `\w])Kernel panic - not syncing|^Kernel panic(?: - |: )|^PANIC: |^\(XEN\) Panic on CPU|^Error: unrecognized/unsupported (?:machine ID|processor variant)`)},
+	{StageUnpacked, regexp.MustCompile(`^-- System halted|^(?:\S+ )?(?:LZMA|XZ|LZO|LZ4|ZSTD|GZIP|XZ-compressed) data is corrupt|^invalid compressed format|^Error -?\d+ while decompressing|^Decoding failed$|^(?:Decompressing kernel|Uncompressing Linux)\S* ?.*(?:failed|ERROR|corrupt)`)},
+	{StageLockup, regexp.MustCompile(`^(?:NMI )?(?:watchdog: )?BUG: (?:soft|workqueue) lockup|^(?:NMI )?[Ww]atchdog.* hard LOCKUP`)},
+	{StageHungTask, regexp.MustCompile(`^INFO: task .+ blocked (?:in I/O wait )?for more than \d+ seconds`)},
+	{StageRCU, regexp.MustCompile(`^(?:rcu: )?INFO: (?:rcu\w*|RCU) (?:self-)?detected .*stall|^(?:rcu: )?\w+ kthread starved for \d+ jiffies|^RCU detected CPU \d+ stall`)},
+	{StageOops, regexp.MustCompile(`^Internal error: |\bOops\b.*\[#\d+\]|^Oops: [0-9a-f]{4}\b|^kernel BUG at |^Kernel bug detected\[|^(?:CPU \d+ )?Unable to handle kernel|^general protection fault|^Unhandled kernel |^(?:Data|Instruction) bus error|^double fault: |^[A-Za-z][\w ,.:'()/-]*(?:fault|error|instruction|access|exception|segment|opcode|trap|context|code|int3)\b[\w ,.:!'()/-]*\[#\d{1,3}\]`)},
+	{StageEmergency, regexp.MustCompile(`You are in emergency mode|^Entering emergency mode|^Give root password for maintenance|^Press Enter for maintenance|root account is locked|RUN fsck MANUALLY|^- failsafe -$`)},
+}
+
+// A kernel's "BUG:" is an oops, unless it only reports and goes on.
+var (
+	bugLine  = regexp.MustCompile(`^BUG: |^=* *BUG \S+ \(`)
+	mildBugs = regexp.MustCompile(`^BUG: (?:sleeping function|scheduling while atomic|using \S*(?:smp_processor_id|this_cpu)|KCSAN|MAX_\w+ too low|key \S+ |arch topology|lock held|Invalid wait context)`)
+)
+
+// crashKernel is on the command line of a kernel that runs because another one
+// crashed (kernel Documentation/admin-guide/kdump); a healthy one has crashkernel=.
+var crashKernel = regexp.MustCompile(`ommand line: .*\belfcorehdr=`)
+
+var (
+	// A printk prefix: level, time, and with CONFIG_PRINTK_CALLER the caller; some
+	// vendors' kernels add the CPU.
+	printkPrefix = regexp.MustCompile(`(?:<\d+>)?\[\s*(\d+\.\d{5,7})(?:@\d+)?\]\s?(?:\[\s*[TC]\d+\]\s?|\(\d\)\s?|c\d\s+)?`)
+	syslogPrefix = regexp.MustCompile(`^(?:<\d+>)?(?:\w{3} [ \d]\d [\d:]{8} \S+ )?(?:kern\.\w+ )?(?:kernel: )?`)
+	banner       = regexp.MustCompile(`\bLinux version (\d\S*)(.*)$`)
+	buildNumber  = regexp.MustCompile(`\s(#\d+)\b`)
+	goingDown    = regexp.MustCompile(`^(?:reboot: )?(?:Restarting system(?: with command .*)?|machine restart|Power down|System halted)\.*$`)
+	rebooting    = regexp.MustCompile(`^Rebooting in \d+ seconds`)
+	initRun      = regexp.MustCompile(`Run \S+ as init process|^init started:|^systemd\[1\]: |^procd: |^Please press Enter to activate this console`)
+)
 
 // Survivable stages are lived through by some machines: an emulator on a busy host.
 func Survivable(stage string) bool {
 	return stage == StageLockup || stage == StageHungTask || stage == StageRCU
 }
 
+// message is one writer's part of a console line.
+type message struct {
+	text  string
+	timed bool
+	sec   float64 // printk time, when timed
+}
+
+// messages splits a line where printk prefixes stand in it: a kernel's words
+// often begin in the middle of a program's line.
+func messages(line string) []message {
+	line = plain(line)
+	var out []message
+	add := func(m message) {
+		if m.text = strings.TrimSpace(m.text); m.text != "" {
+			out = append(out, m)
+		}
+	}
+	at := printkPrefix.FindAllStringSubmatchIndex(line, -1)
+	if len(at) == 0 {
+		add(message{text: syslogPrefix.ReplaceAllString(line, "")})
+		return out
+	}
+	add(message{text: syslogPrefix.ReplaceAllString(line[:at[0][0]], "")})
+	for i, m := range at {
+		end := len(line)
+		if i+1 < len(at) {
+			end = at[i+1][0]
+		}
+		sec, _ := strconv.ParseFloat(line[m[2]:m[3]], 64) // digits and a point
+		add(message{line[m[1]:end], true, sec})
+	}
+	return out
+}
+
+// plain leaves out what no kernel prints: the bytes of a wrong line speed.
+func plain(line string) string {
+	return strings.Map(func(r rune) rune {
+		if r > '~' {
+			return -1
+		}
+		return r
+	}, line)
+}
+
 // kernelTime returns the printk time of a line in seconds, and the message after
 // the last prefix; ok is false for a line without one.
 func kernelTime(line string) (seconds float64, msg string, ok bool) {
-	all := printkPrefix.FindAllStringSubmatchIndex(line, -1)
+	all := messages(line)
 	if len(all) == 0 {
-		return 0, strings.TrimSpace(line), false
+		return 0, "", false
 	}
 	m := all[len(all)-1]
-	seconds, _ = strconv.ParseFloat(line[m[2]:m[3]], 64)
-	return seconds, strings.TrimSpace(line[m[1]:]), true
+	return m.sec, m.text, m.timed
 }
 
 // badSign names what a kernel's line complains of; "" is nothing.
 func badSign(line string) string {
-	_, msg, _ := kernelTime(line)
-	for _, s := range badSigns {
-		if s.re.MatchString(msg) {
-			return s.stage
+	for _, m := range messages(line) {
+		if f := kernelSign(m.text); f.stage != "" {
+			return f.stage
 		}
 	}
 	return ""
+}
+
+// kernelSign reads one message of a kernel or its user space.
+func kernelSign(msg string) finding {
+	if crashKernel.MatchString(msg) {
+		return finding{stage: StagePanic, what: "the crash kernel runs, so the kernel before it crashed: " + msg, rank: rankCertain}
+	}
+	for _, s := range kernelSigns {
+		if s.re.MatchString(msg) {
+			return finding{stage: s.stage, rank: ranks(s.stage)}
+		}
+	}
+	if bugLine.MatchString(msg) {
+		return finding{stage: StageOops, rank: rankTrouble, mild: mildBugs.MatchString(msg)}
+	}
+	return finding{}
 }
 
 // bannerOf returns the identity in a kernel banner: "6.9.3-ks #41".

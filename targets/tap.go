@@ -1,15 +1,21 @@
 package targets
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"sync"
+	"time"
 )
 
-// maxTap bounds what a Tap holds unread; the oldest bytes go first. They are in
+// maxTap bounds what a Tap holds unread; the oldest half goes first. It is in
 // the recording all the same.
 const maxTap = 1 << 20
+
+// typeWait is how long a console may take for what is typed.
+const typeWait = 10 * time.Second
 
 // Tap is a target's console in the hands of a boot method: it reads what the
 // machine says and types. While it is open nothing on the console is judged,
@@ -45,8 +51,8 @@ func (t *Target) Tap() (*Tap, error) {
 func (p *Tap) put(b []byte) {
 	p.mu.Lock()
 	p.buf = append(p.buf, b...)
-	if over := len(p.buf) - maxTap; over > 0 {
-		p.buf = append(p.buf[:0], p.buf[over:]...)
+	if len(p.buf) > maxTap {
+		p.buf = append(p.buf[:0], p.buf[len(p.buf)-maxTap/2:]...)
 	}
 	p.mu.Unlock()
 	select {
@@ -77,9 +83,8 @@ func (p *Tap) Next(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// Write types bytes. A console that does not take them within its own deadline
-// gives an error.
-func (p *Tap) Write(b []byte) (int, error) { return p.w.rwc.Write(b) }
+// Write types bytes. A console that does not take them within 10 s gives an error.
+func (p *Tap) Write(b []byte) (int, error) { return p.w.write(b) }
 
 // Break sends a serial break, where the console can.
 func (p *Tap) Break(ctx context.Context) error {
@@ -94,8 +99,40 @@ func (p *Tap) Break(ctx context.Context) error {
 // the console says from then on is judged, and what it said before is not.
 func (p *Tap) Go(b []byte) error {
 	p.Close()
-	_, err := p.w.rwc.Write(b)
+	_, err := p.w.write(b)
 	return err
+}
+
+// write types on the console. One that knows no deadlines and takes nothing is
+// closed, for nothing else ends the write.
+func (w *watch) write(b []byte) (int, error) {
+	stuck := fmt.Errorf("the console took no input for %s", typeWait)
+	if d, ok := w.rwc.(interface{ SetWriteDeadline(time.Time) error }); ok && d.SetWriteDeadline(time.Now().Add(typeWait)) == nil {
+		n, err := w.rwc.Write(b)
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			err = stuck
+		}
+		return n, err
+	}
+	type result struct {
+		n   int
+		err error
+	}
+	done := make(chan result, 1)
+	own := bytes.Clone(b) // the caller has b again after an error
+	go func() {
+		n, err := w.rwc.Write(own)
+		done <- result{n, err}
+	}()
+	t := time.NewTimer(typeWait)
+	defer t.Stop()
+	select {
+	case r := <-done:
+		return r.n, r.err
+	case <-t.C:
+		_ = w.rwc.Close() // the write's error is the one that matters
+		return 0, stuck
+	}
 }
 
 // Close ends the tap. What comes from now on is judged as a start of its own.
@@ -106,6 +143,6 @@ func (p *Tap) Close() {
 	if p.w.tap != p {
 		return
 	}
-	p.w.tap, p.w.sign, p.w.isReady = nil, nil, false
-	p.w.hist = bootHistory{wanted: p.w.hist.wanted}
+	p.w.tap, p.w.sign, p.w.isReady, p.w.begun = nil, nil, false, true
+	p.w.hist = bootHistory{wanted: p.w.hist.wanted, place: inLoader}
 }

@@ -33,7 +33,9 @@ func TestTap(t *testing.T) {
 				}
 				said += string(b)
 			}
-			go io.WriteString(c.w, boot1+"Kernel panic - not syncing: VFS: Unable to mount root fs\r\n")
+			c.onKey = func(string) {
+				go io.WriteString(c.w, boot1+"Kernel panic - not syncing: VFS: Unable to mount root fs\r\n")
+			}
 			return tap.Go([]byte("go\r"))
 		}}
 		var a attempt

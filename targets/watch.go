@@ -1,7 +1,6 @@
 package targets
 
 import (
-	"fmt"
 	"io"
 	"regexp"
 	"strings"
@@ -9,13 +8,10 @@ import (
 	"time"
 )
 
-// Times of the console watcher. A verdict falls at the latest verdictIdle after
-// the last byte; the wait collects the call trace that follows a sign.
+// Limits of the console watcher.
 const (
-	verdictIdle = 400 * time.Millisecond
-	verdictMax  = 5 * time.Second
-	keepLines   = 40
-	keepEvents  = 1000
+	keepLines  = 40
+	keepEvents = 1000
 )
 
 // ConsoleEvent is a kernel's complaint or a restart seen on the console.
@@ -45,12 +41,14 @@ type watch struct {
 	isReady bool
 	tap     *Tap // a boot method's ear, while it drives the console
 	ear     *Tap // a restart's, which listens beside it
-	prompts bool // a loader's prompt is a verdict now
+	armed,  // the start was asked for: a loader's prompt is a verdict now
+	begun, // the console is the new start's
 	tolerant,
 	settled, // the boot is over: signs are events
 	stopped bool
-	sign    *ConsoleEvent // the first bad sign, until the verdict
-	signed  time.Time
+	sign    *pending  // the sign that explains most, until the verdict
+	signed  time.Time // when the first one came
+	heard   time.Time // when the last byte came
 	idle    *time.Timer
 	silence time.Duration // 0: not counted
 	quiet   *time.Timer
@@ -70,20 +68,26 @@ type watchOptions struct {
 	Fail     func()
 	Wanted   string // glob of the release
 	Tolerant bool   // stalls are notes: the machine is emulated on a busy host
+	Fresh    bool   // nothing of an earlier start can be on this console
 }
 
 // startWatch begins to read rwc.
 func startWatch(rwc io.ReadWriteCloser, o watchOptions) *watch {
+	w := newWatch(rwc, o)
+	go w.pump()
+	return w
+}
+
+func newWatch(rwc io.ReadWriteCloser, o watchOptions) *watch {
 	w := &watch{
 		rwc: rwc, rec: o.Record, note: o.Note, ready: o.Ready, onPhase: o.Phase, onFail: o.Fail,
 		changed: make(chan struct{}, 1), done: make(chan struct{}),
-		hist: bootHistory{wanted: o.Wanted}, tolerant: o.Tolerant,
+		hist: bootHistory{wanted: o.Wanted}, tolerant: o.Tolerant, begun: o.Fresh,
 	}
 	w.idle = time.AfterFunc(time.Hour, w.onIdle)
 	w.idle.Stop()
 	w.quiet = time.AfterFunc(time.Hour, w.onSilence)
 	w.quiet.Stop()
-	go w.pump()
 	return w
 }
 
@@ -125,7 +129,7 @@ func (w *watch) feed(p []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.bytes += int64(len(p))
-	w.silent = false
+	w.silent, w.heard = false, time.Now()
 	for _, ear := range []*Tap{w.tap, w.ear} {
 		if ear != nil {
 			ear.put(p)
@@ -143,7 +147,7 @@ func (w *watch) feed(p []byte) {
 		w.checkReady(w.scan.partial()) // a prompt has no end of line
 	}
 	w.idle.Reset(verdictIdle)
-	if w.sign != nil && time.Since(w.signed) >= verdictMax {
+	if w.overdue() {
 		w.decide()
 	}
 }
@@ -164,43 +168,23 @@ func (w *watch) line(line string) {
 	driven := w.tap != nil && f.phase == PhaseKernel // not the kernel that is wanted
 	if f.phase != "" && w.onPhase != nil && !w.settled && !driven {
 		w.onPhase(f.phase)
+		w.tell()
+	}
+	if f.phase != "" {
+		w.turn(f)
 	}
 	if f.stage != "" {
-		what := f.what
-		if what == "" {
-			what = strings.TrimSpace(line)
-		}
-		w.bad(f.stage, what)
+		w.bad(f, line)
 	} else if w.settled && f.phase != "" {
 		w.event(StageRestart, strings.TrimSpace(line))
 	}
+	if f.final && w.sign != nil && w.sign.wait == 0 && w.tap == nil {
+		w.decide()
+	}
+	for _, m := range messages(line) {
+		w.checkReady(m.text)
+	}
 	w.checkReady(line)
-}
-
-// bad takes a sign; the first one of a boot becomes its verdict.
-func (w *watch) bad(stage, line string) {
-	w.event(stage, line)
-	if w.settled || w.verdict != nil || w.tap != nil {
-		return
-	}
-	if w.tolerant && Survivable(stage) {
-		return
-	}
-	e := ConsoleEvent{At: time.Now(), Stage: stage, Line: line}
-	switch {
-	case w.sign == nil:
-		w.sign, w.signed = &e, e.At
-	case outranks(stage, w.sign.Stage):
-		e.Line += "; first: " + w.sign.Line
-		w.sign = &e
-	}
-}
-
-// outranks says that a later sign explains more: a panic for want of a root
-// follows a milder line, and a lockup may end in a panic.
-func outranks(stage, other string) bool {
-	rank := map[string]int{StageNoRoot: 3, StageNoInit: 3, StagePanic: 2}
-	return rank[stage] > rank[other]
 }
 
 func (w *watch) event(stage, line string) {
@@ -225,37 +209,6 @@ func (w *watch) tell() {
 	case w.changed <- struct{}{}:
 	default:
 	}
-}
-
-// onIdle judges what stands on the console when it pauses: a sign with its
-// trace, a line without an end, a prompt.
-func (w *watch) onIdle() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	part := w.scan.partial()
-	if w.sign == nil && part != "" && !w.settled && w.tap == nil {
-		if stage := badSign(part); stage != "" {
-			w.bad(stage, strings.TrimSpace(part))
-		} else if w.prompts && !w.isReady && loaderPrompt.MatchString(strings.TrimLeft(part, " ")) {
-			w.bad(StageLoader, fmt.Sprintf("found in the boot loader, at its prompt %q", part))
-		}
-	}
-	if w.sign != nil {
-		w.decide()
-	}
-}
-
-// decide turns the sign into the verdict.
-func (w *watch) decide() {
-	if w.verdict == nil && !w.settled {
-		w.verdict = w.sign
-		w.quiet.Stop()
-		if w.onFail != nil {
-			w.onFail()
-		}
-	}
-	w.sign = nil
-	w.tell()
 }
 
 // onSilence notes that the console has said nothing for the agreed time.

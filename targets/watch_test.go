@@ -109,7 +109,7 @@ func TestConsoleVerdicts(t *testing.T) {
 }
 
 func TestConsoleFixtures(t *testing.T) {
-	for name, stage := range map[string]string{"restart.log": StageRestart, "doubled_banner.log": "", "interleaved.log": StageLoop} {
+	for name, stage := range map[string]string{"restart.log": StageRestart, "doubled_banner.log": "", "interleaved.log": StagePanic} {
 		b, err := os.ReadFile(filepath.Join("testdata/console", name))
 		if err != nil {
 			t.Fatal(err)
@@ -180,10 +180,8 @@ func FuzzConsole(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, b []byte, step uint8) {
 		run := func(n int) (string, []ConsoleEvent) {
-			w := &watch{changed: make(chan struct{}, 1)}
-			w.idle = time.AfterFunc(time.Hour, func() {})
-			w.idle.Stop()
-			defer func() { w.idle.Stop() }()
+			w := newWatch(nil, watchOptions{})
+			defer func() { w.idle.Stop(); w.quiet.Stop() }()
 			for p := b; len(p) > 0; p = p[min(n, len(p)):] {
 				w.feed(p[:min(n, len(p))])
 			}

@@ -10,19 +10,35 @@ import (
 func (w *watch) arm(silence time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.silence, w.prompts = silence, true
+	w.silence, w.armed = silence, true
 	if w.ended == nil && !w.isReady {
 		w.quiet.Reset(silence)
 		w.idle.Reset(verdictIdle)
 	}
 }
 
-// conclude decides at once about a sign whose trace is still awaited.
-func (w *watch) conclude() {
+// conclude decides at once about a sign that still waits; a boot loader's doubts
+// do not count when the boot was good.
+func (w *watch) conclude(good bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.sign != nil {
-		w.decide()
+	if w.sign == nil {
+		return
+	}
+	if good && w.sign.wait > 0 && w.sign.stage != StageRestart {
+		w.sign = nil
+		return
+	}
+	w.decide()
+}
+
+// forget says that the supply was off: what the console said before is not the
+// new start's.
+func (w *watch) forget() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.verdict == nil {
+		w.sign, w.begun, w.hist = nil, true, bootHistory{wanted: w.hist.wanted}
 	}
 }
 
@@ -42,12 +58,18 @@ type watchState struct {
 	Ended         error
 	Bytes         int64
 	Verdict       *ConsoleEvent
+	Place         place
+	Other         string // the kernel on the console, when it is not the wanted one
 }
 
 func (w *watch) state() watchState {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return watchState{w.isReady, w.silent, w.ended, w.bytes, w.verdict}
+	st := watchState{w.isReady, w.silent, w.ended, w.bytes, w.verdict, w.hist.place, ""}
+	if !w.hist.isWanted() && w.hist.place == inKernel {
+		st.Other = w.hist.first
+	}
+	return st
 }
 
 // lastLines copies the last lines, the unfinished one included.
