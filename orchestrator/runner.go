@@ -33,6 +33,7 @@ type Runner struct {
 	Journal *results.Writer
 	Before  *results.Model
 	Dial    targets.DialFunc
+	Serve   targets.ServeFunc // nil: nothing is served by TFTP
 	// Local is the controller itself, as a peer.
 	Local targets.Conn
 	Log   *zap.Logger

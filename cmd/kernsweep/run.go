@@ -23,6 +23,7 @@ import (
 	"kernsweep/orchestrator/results"
 	"kernsweep/targets/localconn"
 	"kernsweep/targets/sshconn"
+	"kernsweep/targets/tftp"
 )
 
 // retryPause is the first pause after an infrastructure failure.
@@ -154,8 +155,10 @@ func (a *app) execute(ctx context.Context, lab *config.Lab, p *plan.Plan, run *r
 	dialer := sshconn.New(log)
 	fmt.Fprintf(a.err, "run %s: %d boots, %d trials, about %s\n", run.Dir(), p.Boots(), p.Trials(), plan.Round(p.Estimate()))
 	a.preflight(ctx, lab, p, dialer)
+	files := tftp.New(log)
+	defer files.Close()
 	view := a.view(p)
-	r := &orchestrator.Runner{Lab: lab, Plan: p, Run: run, Journal: w, Before: state.Model, Dial: dialer.Dial,
+	r := &orchestrator.Runner{Lab: lab, Plan: p, Run: run, Journal: w, Before: state.Model, Dial: dialer.Dial, Serve: files.Serve,
 		Local: localconn.New(), Log: log, Pause: retryPause, Observe: view.Observe}
 	runErr := r.Execute(ctx)
 	view.Close()

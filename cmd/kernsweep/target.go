@@ -18,6 +18,7 @@ import (
 	"kernsweep/orchestrator/live"
 	"kernsweep/targets"
 	"kernsweep/targets/sshconn"
+	"kernsweep/targets/tftp"
 )
 
 // handTime bounds one command by hand, boots apart.
@@ -269,7 +270,10 @@ func (a *app) boot(ctx context.Context, t *config.Target, k *config.Kernel) erro
 		return usage(fmt.Errorf("kernel %s has no image for %s (%s)", k.Name, t.Name, t.Arch))
 	}
 	m := t.Target
-	m.Dial = sshconn.New(a.logger()).Dial
+	log := a.logger()
+	files := tftp.New(log)
+	defer files.Close()
+	m.Dial, m.Serve = sshconn.New(log).Dial, files.Serve
 	defer m.StopConsole()
 	if c, ok := m.Boot.(targets.Closer); ok {
 		defer c.Close()
