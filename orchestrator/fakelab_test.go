@@ -51,6 +51,11 @@ func (m *machine) renew(cmdline string) {
 	var b [16]byte
 	_, _ = rand.Read(b[:])
 	id := fmt.Sprintf("%x-%x-4%03x-a%03x-%x\n", b[0:4], b[4:6], b[6:8][0], b[8:10][0], b[10:16])
+	for _, d := range []string{"pstore", "crash"} { // this computer's own are nobody's business
+		if err := os.MkdirAll(filepath.Join(m.dir, d), 0o755); err != nil {
+			m.t.Error(err)
+		}
+	}
 	for name, body := range map[string]string{"boot_id": id, "cmdline": cmdline + "\n", "uptime": "1.00 1.00\n"} {
 		if err := os.WriteFile(filepath.Join(m.dir, name), []byte(body), 0o644); err != nil {
 			m.t.Error(err)
@@ -116,7 +121,8 @@ func (c *nsConn) Run(ctx context.Context, cmd targets.Cmd) (targets.Exit, error)
 		case <-stop:
 		}
 	}()
-	const script = `mount --bind "$0/boot_id" /proc/sys/kernel/random/boot_id && mount --bind "$0/cmdline" /proc/cmdline && mount --bind "$0/uptime" /proc/uptime && exec "$@"`
+	const script = `mount --bind "$0/boot_id" /proc/sys/kernel/random/boot_id && mount --bind "$0/cmdline" /proc/cmdline && mount --bind "$0/uptime" /proc/uptime &&
+		{ [ ! -d /var/crash ] || mount --bind "$0/crash" /var/crash; } && { [ ! -d /sys/fs/pstore ] || mount --bind "$0/pstore" /sys/fs/pstore; } && exec "$@"`
 	namespace := "-m"
 	if os.Getuid() != 0 {
 		namespace = "-Urm"

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -14,9 +15,6 @@ import (
 	"kernsweep/targets"
 	"kernsweep/workloads/deploy"
 )
-
-// cleanupTime bounds what a lane does after its last trial or after Ctrl-C.
-const cleanupTime = 25 * time.Second
 
 // lane executes the boots of one target, one after another.
 type lane struct {
@@ -31,10 +29,22 @@ type lane struct {
 	crashes   map[string]int          // kernel -> failures to boot, or panics
 	crash     map[string]string       // kernel -> first cause
 	infra     int                     // infrastructure failures in a row
+	cause     string                  // of the first of them
 	lastID    string                  // boot_id of the boot before
 	verified  bool                    // a boot counted in this session
 	pushed    *deploy.Agent           // what to remove at the end; nil: nothing
 	withdrawn string                  // first cause, once the target is given up
+
+	touched  bool        // a boot was asked for in this session
+	at       string      // kernel of the proven boot that the target is in; "" = not known
+	stranded bool        // the last try to bring it back failed
+	away     atomic.Bool // it boots or is brought back: that it does not answer says nothing
+	owed     []owing     // knobs to restore
+
+	left       targets.Crashes // what crashed kernels leave on the target
+	looked     bool            // for that, in this session
+	fell       int             // newest boot that crashed and was not looked into; 0 = none
+	fellKernel string
 }
 
 func (r *Runner) newLane(p *plan.Lane) (*lane, error) {
@@ -44,9 +54,13 @@ func (r *Runner) newLane(p *plan.Lane) (*lane, error) {
 	}
 	t := conf.Target
 	t.Dial, t.Serve = r.Dial, r.Serve
-	return &lane{r: r, plan: p, conf: conf, target: &t, log: r.Log.With(zap.String("target", p.Target)),
+	l := &lane{r: r, plan: p, conf: conf, target: &t, log: r.Log.With(zap.String("target", p.Target)),
 		boots: r.Run.NextBoot(p.Target, r.Before) - 1, attempts: attemptsBefore(r.Before, p.Target),
-		crashes: map[string]int{}, crash: map[string]string{}}, nil
+		crashes: map[string]int{}, crash: map[string]string{}}
+	if t.Power != nil && !targets.TraitsOf(t.Boot).Local {
+		l.supplied(t.Power)
+	}
+	return l, nil
 }
 
 // attemptsBefore counts the attempts that earlier sessions of the run made.
@@ -65,6 +79,7 @@ func attemptsBefore(m *results.Model, lane string) map[results.SlotKey]int {
 
 func (l *lane) run(ctx context.Context) {
 	l.record(ctx, results.Record{Kind: results.KindLane, Note: results.NoteBegan})
+	l.wake(ctx)
 	last := results.Record{Kind: results.KindLane, Note: results.NoteEnded}
 	for _, b := range l.plan.Boots {
 		switch why := l.skipReason(b, false); {
@@ -133,13 +148,15 @@ func (l *lane) boot(ctx context.Context, b plan.Boot) {
 		case ctx.Err() != nil:
 			return
 		case errors.As(err, &crash):
-			l.crashed(b.Kernel, crash.Stage+": "+crash.Err.Error())
-			l.conclude(ctx, todo, results.BootFailed, crash.Stage+": "+crash.Err.Error())
-			l.recover(ctx)
+			why := crash.Stage + ": " + crash.Err.Error()
+			l.crashed(b.Kernel, why)
+			l.fallen(l.boots, b.Kernel)
+			l.conclude(ctx, todo, results.BootFailed, why)
+			l.recover(ctx, fmt.Sprintf("boot %d (kernel %s: %s)", l.boots, b.Kernel, crash.Stage))
 			return
 		default:
 			l.failed(ctx, err)
-			l.recover(ctx)
+			l.recover(ctx, fmt.Sprintf("boot %d (kernel %s)", l.boots, b.Kernel))
 			l.pause(ctx)
 		}
 	}
@@ -154,13 +171,21 @@ func (l *lane) crashed(kernel, why string) {
 }
 
 // failed counts an infrastructure failure and withdraws the target when there
-// were too many in a row.
+// were too many in a row, or when its outlet is another machine's.
 func (l *lane) failed(ctx context.Context, err error) {
-	l.infra++
+	if l.infra++; l.infra == 1 {
+		l.cause = err.Error()
+	}
 	l.log.Warn("infrastructure failure", zap.Int("in_a_row", l.infra), zap.Error(err))
 	l.record(ctx, results.Record{Kind: results.KindNote, Note: fmt.Sprintf("infrastructure failure %d of %d: %v", l.infra, l.conf.Quarantine, err)})
-	if l.infra >= l.conf.Quarantine {
+	switch {
+	case l.misled(err):
 		l.withdrawn = err.Error()
+	case l.infra >= l.conf.Quarantine && l.withdrawn == "":
+		l.withdrawn = l.cause
+		if last := err.Error(); last != l.cause {
+			l.withdrawn += "; last: " + last
+		}
 	}
 }
 
@@ -175,106 +200,6 @@ func (l *lane) pause(ctx context.Context) {
 	case <-t.C:
 	case <-ctx.Done():
 	}
-}
-
-// recover brings a target back after a failure, by power and the known-good
-// kernel where there are such. A guest needs neither: its next boot is a new one.
-func (l *lane) recover(ctx context.Context) {
-	if targets.TraitsOf(l.target.Boot).Local || ctx.Err() != nil {
-		return
-	}
-	if l.target.Held != nil {
-		_ = l.target.Held.Close()
-		l.target.Held = nil
-	}
-	if l.target.Power != nil {
-		if err := l.cycle(ctx); err != nil {
-			l.failed(ctx, fmt.Errorf("power cycle: %w", err))
-			return
-		}
-	}
-	if l.conf.KnownGood == "" {
-		return
-	}
-	k, _ := l.r.Lab.Kernel(l.conf.KnownGood).For(l.conf)
-	conn, _, err := targets.Boot(ctx, l.target, k, targets.BootLog{Note: l.note(ctx)})
-	if err != nil {
-		l.failed(ctx, fmt.Errorf("back to the known-good kernel %s: %w", k.Name, err))
-		return
-	}
-	l.target.Held = conn
-	l.record(ctx, results.Record{Kind: results.KindNote, Note: "back on the known-good kernel " + k.Name})
-}
-
-// cycle switches the target off and on.
-func (l *lane) cycle(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
-	if err := l.target.Power.Set(ctx, false); err != nil {
-		return fmt.Errorf("off: %w", err)
-	}
-	if err := l.target.Power.Set(ctx, true); err != nil {
-		return fmt.Errorf("on: %w", err)
-	}
-	return nil
-}
-
-// leave ends a lane: the target back on its known-good kernel, nothing of ours
-// left there, drivers closed. It also runs after Ctrl-C.
-func (l *lane) leave(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.leaveTime())
-	defer cancel()
-	if err := l.clean(ctx); err != nil {
-		l.note(ctx)("the agent's files could not be removed: " + err.Error())
-	}
-	if l.conf.KnownGood != "" && l.lastID != "" && l.withdrawn == "" && !targets.TraitsOf(l.target.Boot).Local {
-		k, _ := l.r.Lab.Kernel(l.conf.KnownGood).For(l.conf)
-		conn, _, err := targets.Boot(ctx, l.target, k, targets.BootLog{Note: l.note(ctx), Known: l.lastID})
-		if err != nil {
-			l.record(ctx, results.Record{Kind: results.KindNote, Note: fmt.Sprintf("left on another kernel than the known-good %s: %v", k.Name, err)})
-		} else {
-			l.target.Held = conn
-		}
-	}
-	if l.target.Held != nil {
-		_ = l.target.Held.Close()
-		l.target.Held = nil
-	}
-	l.target.StopConsole()
-	for _, d := range []any{l.target.Boot, l.target.Power, l.target.Console} {
-		if c, ok := d.(targets.Closer); ok {
-			if err := c.Close(); err != nil {
-				l.log.Warn("driver did not close", zap.Error(err))
-			}
-		}
-	}
-}
-
-// clean removes the agent's files, over a new connection where the last one was
-// given up. A guest that is gone took them along.
-func (l *lane) clean(ctx context.Context) error {
-	if l.pushed == nil || l.target.Held == nil && targets.TraitsOf(l.target.Boot).Local {
-		return nil
-	}
-	if l.target.Held == nil {
-		ctx, cancel := context.WithTimeout(ctx, cleanupTime/2)
-		defer cancel()
-		conn, err := l.target.Dial(ctx, l.target.SSH, targets.DialOptions{Note: l.note(ctx)})
-		if err != nil {
-			return err
-		}
-		l.target.Held = conn
-	}
-	l.pushed.Through(l.target.Held)
-	return l.pushed.Remove(ctx)
-}
-
-// leaveTime is longer where a real machine has to boot its known-good kernel.
-func (l *lane) leaveTime() time.Duration {
-	if l.conf.KnownGood != "" && !targets.TraitsOf(l.target.Boot).Local {
-		return cleanupTime + 5*time.Minute
-	}
-	return cleanupTime
 }
 
 // conclude gives an outcome to trials that did not run.

@@ -5,6 +5,7 @@ package orchestrator
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,7 +15,6 @@ import (
 	"time"
 
 	"go.uber.org/zap"
-	"golang.org/x/sync/errgroup"
 
 	"kernsweep/orchestrator/config"
 	"kernsweep/orchestrator/plan"
@@ -43,8 +43,10 @@ type Runner struct {
 	// Observe sees every record once it is durable, one at a time. It must not block.
 	Observe func(results.Record)
 
-	locks *locks
-	gate  chan struct{} // boots that load the controller's own CPUs
+	locks   *locks
+	gate    chan struct{} // boots that load the controller's own CPUs
+	lanes   []*lane       // all of them, before the first begins
+	outages *outages
 
 	watching sync.Mutex // lanes append side by side, Observe sees one record at a time
 
@@ -60,23 +62,26 @@ type Runner struct {
 // and the run can be taken up again). What happened to trials is in the journal.
 func (r *Runner) Execute(ctx context.Context) error {
 	r.locks, r.gate = newLocks(filepath.Dir(r.Run.Dir())), make(chan struct{}, max(1, runtime.NumCPU()))
+	r.outages, r.lanes = newOutages(), nil
 	ctx, r.stop = context.WithCancelCause(ctx)
 	defer r.stop(nil)
 	if err := r.append(ctx, results.Record{Kind: results.KindRun, Note: results.NoteBegan}); err != nil {
 		return err
 	}
-	var g errgroup.Group
+	var missing []error
 	for i := range r.Plan.Lanes {
-		g.Go(func() error {
-			l, err := r.newLane(&r.Plan.Lanes[i])
-			if err != nil {
-				return err
-			}
-			l.run(ctx)
-			return nil
-		})
+		if l, err := r.newLane(&r.Plan.Lanes[i]); err != nil {
+			missing = append(missing, err)
+		} else {
+			r.lanes = append(r.lanes, l)
+		}
 	}
-	err := g.Wait()
+	var wg sync.WaitGroup
+	for _, l := range r.lanes {
+		wg.Go(func() { l.run(ctx) })
+	}
+	wg.Wait()
+	err := errors.Join(missing...)
 	r.removePeer(ctx)
 	if err == nil {
 		err = context.Cause(ctx)

@@ -30,12 +30,14 @@ type session struct {
 // start boots the planned kernel under a new number and deploys the agent. A
 // *targets.BootError is about the kernel, every other error is infrastructure.
 func (l *lane) start(ctx context.Context, b plan.Boot) (*session, error) {
-	release, err := l.r.locks.acquire(ctx, targetLock(l.conf.Name))
+	release, err := l.hold(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
 	l.boots++
+	l.touched, l.at, l.stranded, l.owed = true, "", false, nil // a boot resets every knob
+	begin := time.Now()
 	dir, err := l.r.Run.NewBootDir(l.conf.Name, l.boots)
 	if err != nil {
 		return nil, err
@@ -43,11 +45,17 @@ func (l *lane) start(ctx context.Context, b plan.Boot) (*session, error) {
 	s := &session{lane: l, number: l.boots, kernel: b.Kernel, dir: dir, ready: map[string]error{}}
 	conn, rec, err := s.bootKernel(ctx, b)
 	s.record = rec
+	if err != nil && ctx.Err() == nil {
+		if why := l.r.outages.cause(ctx, l.conf.Name, begin); why != "" {
+			err = fmt.Errorf("%s (the boot ended with: %v)", why, err)
+		}
+	}
 	s.judge(ctx, b, err)
 	if err != nil {
 		return nil, err
 	}
-	l.target.Held = conn
+	l.target.Held, l.at = conn, b.Kernel
+	l.collect(ctx, dir)
 	if err := s.settle(ctx); err != nil {
 		return nil, err
 	}

@@ -33,6 +33,8 @@ func (s *session) trials(ctx context.Context, todo []results.Slot) []results.Slo
 			return todo
 		case results.BootFailed:
 			s.crashed(s.kernel, why)
+			s.fallen(s.number, s.kernel)
+			s.recover(ctx, fmt.Sprintf("boot %d (kernel %s: %s)", s.number, s.kernel, firstWords(why)))
 			return todo[1:]
 		case results.Lost:
 			s.r.doubtPeer()
@@ -40,7 +42,11 @@ func (s *session) trials(ctx context.Context, todo []results.Slot) []results.Slo
 			if s.attempts[slot.Key()] >= lostAttempts {
 				todo = todo[1:]
 			}
-			if s.withdrawn != "" || !s.back(ctx) {
+			if s.withdrawn != "" {
+				return todo
+			}
+			if !s.back(ctx) {
+				s.revive(ctx, "a lost link")
 				return todo
 			}
 		default:
@@ -59,6 +65,7 @@ func (s *session) back(ctx context.Context) bool {
 		s.note(ctx)("the boot cannot be reached again, booting anew: " + err.Error())
 		return false
 	}
+	s.payBack(ctx)
 	return s.deploy(ctx) == nil
 }
 
@@ -79,7 +86,7 @@ func (s *session) scenario(c results.Cell) *config.Scenario {
 func (s *session) trial(ctx context.Context, slot results.Slot) (results.Outcome, string) {
 	s.attempts[slot.Key()]++
 	attempt := s.attempts[slot.Key()]
-	t := &trial{session: s, slot: slot, attempt: attempt, scenario: s.scenario(slot.Cell)}
+	t := &trial{session: s, slot: slot, attempt: attempt, scenario: s.scenario(slot.Cell), began: time.Now()}
 	rec := func(k results.Kind) results.Record {
 		return results.Record{Kind: k, Slot: &t.slot, Attempt: attempt}
 	}
@@ -114,6 +121,7 @@ type trial struct {
 	attempt  int
 	scenario *config.Scenario
 	dir      string
+	began    time.Time
 	before   targets.KernelLog // and the console's place, before the workload
 	mark     int
 	ended    bool           // the ended record is written …
@@ -227,7 +235,8 @@ func (t *trial) setKnobs(ctx context.Context) (restore func(), err error) {
 		defer cancel()
 		for _, k := range slices.Backward(set) {
 			if err := k.Restore(ctx, t.target.Held); err != nil {
-				t.note(ctx)(fmt.Sprintf("knob %s is not restored to %s: %v", k.Path, k.Old, err))
+				t.note(ctx)(fmt.Sprintf("knob %s is not restored to %s yet: %v", k.Path, k.Old, err))
+				t.owed = append(t.owed, owing{k, t.record.BootID})
 			}
 		}
 	}

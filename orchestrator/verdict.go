@@ -89,6 +89,19 @@ func (t *trial) judge(ctx context.Context, runErr error, rec *results.Record) {
 		// How the trial ended stands; what was lost afterwards stands beside it (law 3).
 		rec.Outcome, rec.Reason, rec.Collect = results.Failed, t.how.Reason, rec.Reason
 	}
+	t.excuse(ctx, rec)
+}
+
+// excuse blames nobody for what a power cut did that another lane caused.
+func (t *trial) excuse(ctx context.Context, rec *results.Record) {
+	switch rec.Outcome {
+	case results.OK, results.Interrupted, results.NotApplicable:
+		return
+	}
+	if why := t.r.outages.cause(ctx, t.conf.Name, t.began); why != "" {
+		rec.Collect = strings.TrimSpace(rec.Collect + " it ended with: " + rec.Reason)
+		rec.Outcome, rec.Reason = results.Lost, why
+	}
 }
 
 // crash is the first sign on the console, since the workload began, that the

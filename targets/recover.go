@@ -61,10 +61,13 @@ type returning struct {
 //
 // A k without a name stands for whatever answers over SSH: then a target that
 // answers is back already. how says by what means it came back and how long that
-// took. The error is ctx's cause, an *OutletError, a *StrandedError.
+// took, "" when nothing had to be done. The error is ctx's cause, an *OutletError, a *StrandedError.
 func Return(ctx context.Context, t *Target, k Kernel, log BootLog) (conn Conn, rec BootRecord, how string, err error) {
 	r := &returning{t: t, k: k, log: log, begin: time.Now()}
 	how, err = r.run(ctx)
+	if err == nil && how == "" {
+		return r.conn, r.rec, "", nil
+	}
 	if err == nil {
 		how += fmt.Sprintf(", after %s", time.Since(r.begin).Round(time.Second))
 		if len(r.failed) > 0 {
@@ -97,9 +100,9 @@ func (r *returning) run(ctx context.Context) (how string, err error) {
 	}
 	switch {
 	case answers && r.k.Name == "":
-		return "it answers", r.asItIs(ctx)
+		return "", r.asItIs(ctx)
 	case answers && tr.OnlyOnce:
-		return "it answers", r.method(ctx) // which starts nothing, and judges
+		return "", r.method(ctx) // which starts nothing, and judges
 	}
 	byMethod := r.k.Name != "" && !tr.OnlyOnce
 	if byMethod && !tr.Returns && (answers || !tr.Running) {

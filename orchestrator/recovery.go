@@ -1,0 +1,299 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"kernsweep/targets"
+)
+
+// cleanupTime bounds what a lane does after its last trial or after Ctrl-C,
+// beside bringing a real target home.
+const cleanupTime = 25 * time.Second
+
+// knownGood is the kernel that recovery returns to; without a name it stands for
+// whatever answers.
+func (l *lane) knownGood() targets.Kernel {
+	if l.conf.KnownGood == "" {
+		return targets.Kernel{}
+	}
+	k, _ := l.r.Lab.Kernel(l.conf.KnownGood).For(l.conf)
+	return k
+}
+
+// wake makes sure that a target answers whose boot method has to ask it. One
+// that is off is switched on.
+func (l *lane) wake(ctx context.Context) {
+	tr := targets.TraitsOf(l.target.Boot)
+	if tr.Local || !tr.Running && !tr.OnlyOnce || ctx.Err() != nil {
+		return
+	}
+	release, err := l.hold(ctx)
+	if err != nil {
+		return // interrupted
+	}
+	defer release()
+	how, err := targets.SwitchedOn(ctx, l.target, targets.BootLog{Note: l.note(ctx)})
+	l.target.StopConsole()
+	switch {
+	case ctx.Err() != nil:
+	case err != nil:
+		l.failed(ctx, fmt.Errorf("it did not answer at the start: %w", err))
+		l.stranded = l.withdrawn != ""
+	case how != "":
+		l.note(ctx)("it did not answer at the start: " + how)
+	}
+}
+
+// hold keeps the target from being somebody's peer while it restarts.
+func (l *lane) hold(ctx context.Context) (release func(), err error) {
+	free, err := l.r.locks.acquire(ctx, targetLock(l.conf.Name))
+	if err != nil {
+		return nil, err
+	}
+	l.away.Store(true)
+	return func() { l.away.Store(false); free() }, nil
+}
+
+// recover brings a target back after a failure: to its known-good kernel, or
+// where none is named to whatever answers. A guest needs neither: its next boot
+// is a new one.
+func (l *lane) recover(ctx context.Context, after string) {
+	if targets.TraitsOf(l.target.Boot).Local || ctx.Err() != nil || l.withdrawn != "" {
+		return
+	}
+	if err := l.home(ctx, l.knownGood()); err != nil && ctx.Err() == nil {
+		l.failed(ctx, fmt.Errorf("after %s: %w", after, err))
+		l.stranded = true
+	}
+}
+
+// revive is recover for a target whose kernel did nothing wrong: it is enough
+// that it answers.
+func (l *lane) revive(ctx context.Context, after string) {
+	if targets.TraitsOf(l.target.Boot).Local || ctx.Err() != nil || l.withdrawn != "" {
+		return
+	}
+	if err := l.home(ctx, targets.Kernel{}); err != nil && ctx.Err() == nil {
+		l.failed(ctx, fmt.Errorf("after %s: %w", after, err))
+		l.stranded = true
+	}
+}
+
+// home is targets.Return with everything written down.
+func (l *lane) home(ctx context.Context, k targets.Kernel) error {
+	release, err := l.hold(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	log := targets.BootLog{Note: l.note(ctx), Known: l.lastID}
+	if f := l.recoveryLog(ctx); f != nil {
+		defer f.Close()
+		log.Console = f
+	}
+	l.at, l.stranded = "", false
+	conn, rec, how, err := targets.Return(ctx, l.target, k, log)
+	l.target.StopConsole() // the next boot opens it again
+	if err != nil {
+		return err
+	}
+	l.target.Held, l.at = conn, k.Name
+	if !l.onlyOnce() { // its lastID tells whether a boot of its own is over
+		l.lastID = rec.BootID
+	}
+	if how == "" {
+		l.collect(ctx, l.r.Run.BootDir(l.conf.Name, l.boots))
+		return nil // it was there all the time
+	}
+	what := "back on the known-good kernel " + k.Name
+	if k.Name == "" {
+		what = "it answers again, with kernel " + rec.Release
+	}
+	l.note(ctx)(fmt.Sprintf("%s by %s", what, how))
+	l.collect(ctx, l.r.Run.BootDir(l.conf.Name, l.boots))
+	return nil
+}
+
+// recoveryLog is where the console goes while a target is brought back: beside
+// the boot that made it necessary. nil before the first boot.
+func (l *lane) recoveryLog(ctx context.Context) *os.File {
+	if l.target.Console == nil || !l.touched {
+		return nil
+	}
+	f, err := os.OpenFile(filepath.Join(l.r.Run.BootDir(l.conf.Name, l.boots), "recovery.log"), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o666)
+	if err != nil {
+		l.note(ctx)("the console is not recorded while the target is brought back: " + err.Error())
+		return nil
+	}
+	return f
+}
+
+// collect takes what crashed kernels left on the target, once a system answers
+// there: into the folder of the boot that failed, else into dir.
+func (l *lane) collect(ctx context.Context, dir string) {
+	if l.looked && l.fell == 0 || targets.TraitsOf(l.target.Boot).Local || l.target.Held == nil {
+		return
+	}
+	ctx, stop := context.WithTimeout(ctx, 2*l.target.Timeout.WithDefaults().Exec)
+	defer stop()
+	whose := "from before this run"
+	if l.fell != 0 {
+		dir = l.r.Run.BootDir(l.conf.Name, l.fell)
+		whose = fmt.Sprintf("of the crash in boot %d (kernel %s)", l.fell, l.fellKernel)
+	}
+	dir = filepath.Join(dir, "pstore")
+	saved, notes, err := l.left.Collect(ctx, l.target.Held, dir, l.fell == 0)
+	for _, n := range notes {
+		l.note(ctx)(n)
+	}
+	if err != nil {
+		l.note(ctx)("what a crashed kernel left could not be collected: " + err.Error())
+	}
+	if len(saved) > 0 {
+		l.note(ctx)(fmt.Sprintf("kernel logs %s, from pstore or kdump: %s in %s", whose, strings.Join(saved, ", "), dir))
+	}
+	if err == nil {
+		l.looked, l.fell = true, 0
+	}
+}
+
+// fallen notes a boot whose kernel crashed or hung.
+func (l *lane) fallen(number int, kernel string) {
+	if number > 0 {
+		l.fell, l.fellKernel = number, kernel
+	}
+}
+
+// leave ends a lane: nothing of ours left on the target, its knobs restored, the
+// target on its known-good kernel, drivers closed. It also runs after Ctrl-C.
+func (l *lane) leave(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.leaveTime())
+	defer cancel()
+	err := l.clean(ctx)
+	if l.touched && !l.stranded && !targets.TraitsOf(l.target.Boot).Local && !l.isHome(ctx) {
+		k := l.knownGood()
+		if e := l.home(ctx, k); e != nil {
+			l.note(ctx)(fmt.Sprintf("NOT left on the known-good kernel %s: %v", k.Name, e))
+		} else if err != nil {
+			err = l.clean(ctx)
+		}
+	}
+	if err != nil {
+		l.note(ctx)("what kernsweep put on the target could not be removed: " + err.Error())
+	}
+	if l.target.Held != nil {
+		_ = l.target.Held.Close()
+		l.target.Held = nil
+	}
+	l.target.StopConsole()
+	for _, d := range []any{l.target.Boot, l.target.Power, l.target.Console} {
+		if c, ok := d.(targets.Closer); ok {
+			if err := c.Close(); err != nil {
+				l.log.Warn("driver did not close", zap.Error(err))
+			}
+		}
+	}
+}
+
+// isHome says that the boot that is held is one of the known-good kernel, proven
+// in this lane.
+func (l *lane) isHome(ctx context.Context) bool {
+	if l.conf.KnownGood == "" || l.at != l.conf.KnownGood || l.target.Held == nil {
+		return false
+	}
+	ctx, stop := context.WithTimeout(ctx, l.target.Timeout.WithDefaults().Exec)
+	defer stop()
+	id, err := targets.ReadBootID(ctx, l.target.Held)
+	return err == nil && id == l.lastID
+}
+
+// clean restores what knobs are still to be restored and removes the agent's
+// files, over a new connection where the last one was given up. A guest that is
+// gone took them along.
+func (l *lane) clean(ctx context.Context) error {
+	if l.pushed == nil && len(l.owed) == 0 || l.target.Held == nil && targets.TraitsOf(l.target.Boot).Local {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, cleanupTime)
+	defer cancel()
+	if l.target.Held == nil {
+		dctx, stop := context.WithTimeout(ctx, cleanupTime/2)
+		defer stop()
+		conn, err := l.target.Dial(dctx, l.target.SSH, targets.DialOptions{Note: l.note(ctx)})
+		if err != nil {
+			return err
+		}
+		l.target.Held = conn
+	}
+	l.payBack(ctx)
+	if l.pushed == nil {
+		return nil
+	}
+	l.pushed.Through(l.target.Held)
+	return l.pushed.Remove(ctx)
+}
+
+// leaveTime is longer where a real machine has to boot its known-good kernel,
+// by the strongest means if need be.
+func (l *lane) leaveTime() time.Duration {
+	if targets.TraitsOf(l.target.Boot).Local {
+		return cleanupTime
+	}
+	t := l.target.Timeout.WithDefaults()
+	return 2*cleanupTime + t.Down + 3*t.Boot + 2*time.Minute
+}
+
+// owing is a knob that could not be restored while its link was lost.
+type owing struct {
+	knob targets.Knob
+	boot string // boot_id: a reboot resets it
+}
+
+// payBack restores the knobs that are owed, once the same boot is reached again.
+func (l *lane) payBack(ctx context.Context) {
+	if len(l.owed) == 0 {
+		return
+	}
+	id, err := targets.ReadBootID(ctx, l.target.Held)
+	if err != nil {
+		return // they stay owed
+	}
+	for i := len(l.owed) - 1; i >= 0; i-- {
+		o := l.owed[i]
+		if o.boot != id {
+			continue
+		}
+		if err := o.knob.Restore(ctx, l.target.Held); err != nil {
+			l.note(ctx)(fmt.Sprintf("knob %s is not restored to %s: %v", o.knob.Path, o.knob.Old, err))
+		} else {
+			l.note(ctx)(fmt.Sprintf("knob %s is restored to %s", o.knob.Path, o.knob.Old))
+		}
+	}
+	l.owed = nil
+}
+
+// supplied puts the target's power into the hands of the run.
+func (l *lane) supplied(power targets.Power) {
+	s := &Supply{t: l.target, strip: &strip{power, l.r.locks}, outages: l.r.outages, wrong: l.misplaced}
+	s.note = func(text string) { l.note(context.Background())(text) }
+	l.target.Power = s
+}
+
+// misled says that the target's power switches something else: then the lane
+// ends at once, and power is not touched again.
+func (l *lane) misled(err error) bool {
+	var wrong *targets.OutletError
+	if !errors.As(err, &wrong) {
+		return false
+	}
+	l.target.Power = nil
+	return true
+}

@@ -1,0 +1,90 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"kernsweep/targets"
+)
+
+// commandTime bounds one power command once it is its turn, beside the driver's
+// own deadline.
+const commandTime = time.Minute
+
+// Supply is a target's power in the hands of a lane or a person: commands to
+// one strip are given one after another, also across the processes that share a
+// folder of runs, and switching off is confirmed by the target falling silent.
+type Supply struct {
+	t     *targets.Target
+	strip *strip
+	note  func(string)
+
+	outages *outages // nil: nobody else is asked
+	wrong   func(context.Context, *targets.OutletError)
+}
+
+// NewSupply is the power of t, which has a power driver, for a command by hand.
+// runs is the folder of the run directories. note gets what a person should know.
+func NewSupply(runs string, t *targets.Target, note func(string)) *Supply {
+	return &Supply{t: t, strip: &strip{t.Power, newLocks(runs)}, note: note}
+}
+
+// Set switches. Off that reaches something else than the target is a
+// *targets.OutletError, and the outlet is on again.
+func (s *Supply) Set(ctx context.Context, on bool) error {
+	if on {
+		return s.strip.Set(ctx, true)
+	}
+	if s.outages != nil {
+		defer s.outages.begin(s.t.Name)()
+	}
+	said, err := targets.SwitchOff(ctx, s.t, s.strip)
+	var wrong *targets.OutletError
+	if errors.As(err, &wrong) && s.wrong != nil {
+		s.wrong(ctx, wrong)
+	}
+	if said != "" {
+		s.note(said)
+	}
+	return err
+}
+
+// Outlet is the driver's own.
+func (s *Supply) Outlet() (strip, outlet string) { return s.strip.Outlet() }
+
+// Close ends what the driver holds.
+func (s *Supply) Close() error {
+	if c, ok := s.strip.Power.(targets.Closer); ok {
+		return c.Close()
+	}
+	return nil
+}
+
+// strip is a driver whose commands wait for their turn.
+type strip struct {
+	targets.Power
+	locks *locks
+}
+
+func (s *strip) Outlet() (strip, outlet string) {
+	if o, ok := s.Power.(targets.Outlet); ok {
+		return o.Outlet()
+	}
+	return "", ""
+}
+
+// Set waits until nobody else talks to the strip, and then switches.
+func (s *strip) Set(ctx context.Context, on bool) error {
+	if name, _ := s.Outlet(); name != "" {
+		release, err := s.locks.acquire(ctx, "strip:"+name)
+		if err != nil {
+			return fmt.Errorf("power strip %s is in use by others: %w", name, err)
+		}
+		defer release()
+	}
+	ctx, stop := context.WithTimeoutCause(ctx, commandTime, fmt.Errorf("the driver is not done within %s", commandTime))
+	defer stop()
+	return s.Power.Set(ctx, on)
+}
