@@ -158,9 +158,12 @@ func failed(ctx context.Context, on bool, where string, err error) error {
 	if err == nil {
 		return nil
 	}
+	if d, ok := ctx.Deadline(); ok && !time.Now().Before(d) {
+		<-ctx.Done() // a socket's timer may be a moment earlier
+	}
 	if ctx.Err() != nil {
 		cause := context.Cause(ctx)
-		if isContext(err) {
+		if isContext(err) || errors.Is(err, cause) {
 			err = cause
 		} else {
 			err = fmt.Errorf("%w: %w", cause, err)
@@ -196,7 +199,12 @@ func splitAddress(address, usual string) (host, port string, err error) {
 	if err != nil {
 		host, port = address, usual
 	}
-	if host == "" || strings.ContainsAny(host, ":/ ?") || number(port) == "" {
+	if a, err := netip.ParseAddr(host); err == nil {
+		host = a.String()
+	} else if strings.ContainsAny(host, ":/ ?") {
+		host = ""
+	}
+	if host == "" || number(port) == "" {
 		return "", "", fmt.Errorf("address = %q: want a name or address, with :port where it is not %s", address, usual)
 	}
 	return host, port, nil

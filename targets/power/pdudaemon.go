@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 )
 
@@ -67,8 +68,13 @@ func (d *PDUDaemon) ask(ctx context.Context, on bool) error {
 	}
 	q := url.Values{"hostname": {d.Strip}, "port": {d.Socket}}
 	r, err := newWeb(base, nil).ask(ctx, http.MethodGet, "/power/control/"+word(on)+"?"+q.Encode(), nil)
-	if err == nil && !r.ok() {
-		err = fmt.Errorf("%w; does its configuration hold that strip?", r.refused())
+	switch {
+	case err != nil:
+		return err
+	case !r.ok():
+		return fmt.Errorf("%w; does its configuration hold that strip?", r.refused())
+	case !strings.HasPrefix(string(r.body), "OK"):
+		return fmt.Errorf("it answered %.200q and not that it accepted the request: is that a pdudaemon?", r.body)
 	}
-	return err
+	return nil
 }

@@ -90,6 +90,9 @@ func (d *Relay) Set(ctx context.Context, on bool) error {
 
 // set moves the relay to pulled, which means on for the target.
 func (d *Relay) set(ctx context.Context, pulled, on bool) error {
+	if err := ctx.Err(); err != nil {
+		return err // a file asks no context
+	}
 	value := map[bool]string{true: "1", false: "0"}[pulled]
 	var read func(context.Context) (bool, error)
 	var err error

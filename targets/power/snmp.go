@@ -154,11 +154,15 @@ func (p outletPlan) read(s *gosnmp.GoSNMP) (bool, error) {
 
 // snmpError is what an answer complains of.
 func snmpError(answer *gosnmp.SnmpPacket, err error, what, oid string) error {
+	const alike = "a wrong address and a wrong community look the same"
 	switch {
-	case errors.Is(err, gosnmp.ErrUnknownUsername), errors.Is(err, gosnmp.ErrWrongDigest), errors.Is(err, gosnmp.ErrUnknownSecurityLevel), errors.Is(err, gosnmp.ErrDecryption):
-		return fmt.Errorf("%s: it refuses user or passphrase: %w", what, err)
+	case errors.Is(err, gosnmp.ErrUnknownUsername), errors.Is(err, gosnmp.ErrWrongDigest), errors.Is(err, gosnmp.ErrUnknownSecurityLevel),
+		errors.Is(err, gosnmp.ErrDecryption), err != nil && strings.Contains(err.Error(), "not authentic"):
+		return fmt.Errorf("%s %s: it refuses user or passphrase: %w", what, oid, err)
+	case err != nil && isContext(err):
+		return &lostError{fmt.Errorf("%s %s: no answer; %s", what, oid, alike)}
 	case err != nil:
-		return &lostError{fmt.Errorf("%s %s: %w (no answer: a wrong community and a wrong address look the same)", what, oid, err)}
+		return &lostError{fmt.Errorf("%s %s: no answer: %w; %s", what, oid, err, alike)}
 	case answer == nil || answer.Error == gosnmp.NoError && len(answer.Variables) == 0:
 		return fmt.Errorf("%s %s: an answer without a value", what, oid)
 	case answer.Error == gosnmp.NoSuchName:

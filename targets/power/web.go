@@ -12,6 +12,7 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+	"syscall"
 )
 
 const (
@@ -148,6 +149,12 @@ func wayError(err error) error {
 	var record tls.RecordHeaderError
 	if errors.As(err, &cert) || errors.As(err, &record) || strings.Contains(err.Error(), "redirects") || strings.Contains(err.Error(), "HTTP response to HTTPS") {
 		return err
+	}
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED):
+		err = fmt.Errorf("nothing listens there: is the address right, and the device up? (%w)", err)
+	case errors.Is(err, io.EOF):
+		err = fmt.Errorf("it closed the connection without an answer (%w)", err)
 	}
 	return &lostError{err}
 }
