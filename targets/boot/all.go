@@ -8,11 +8,12 @@ import "kernsweep/targets"
 // line here. Drivers that fill several slots (targets/qemu) are added by config.
 func All() map[string]func() targets.Booter {
 	return map[string]func() targets.Booter{
-		"command":    func() targets.Booter { return new(Command) },
-		"kexec":      func() targets.Booter { return new(Kexec) },
-		"none":       func() targets.Booter { return new(None) },
-		"ssh-reboot": func() targets.Booter { return new(SSHReboot) },
-		"sysupgrade": func() targets.Booter { return new(Sysupgrade) },
-		"uboot":      func() targets.Booter { return new(UBoot) },
+		"command":      func() targets.Booter { return new(Command) },
+		"kexec":        func() targets.Booter { return new(Kexec) },
+		"none":         func() targets.Booter { return new(None) },
+		"ssh-reboot":   func() targets.Booter { return new(SSHReboot) },
+		"systemd-boot": func() targets.Booter { return new(SDBoot) },
+		"sysupgrade":   func() targets.Booter { return new(Sysupgrade) },
+		"uboot":        func() targets.Booter { return new(UBoot) },
 	}
 }
