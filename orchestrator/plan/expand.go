@@ -113,11 +113,22 @@ func (e *expansion) warn(t *config.Target) {
 	w := func(format string, a ...any) {
 		e.plan.Warnings = append(e.plan.Warnings, "target "+t.Name+": "+fmt.Sprintf(format, a...))
 	}
-	if t.KnownGood == "" && !tr.Local && !tr.OnlyOnce {
+	switch {
+	case t.KnownGood != "" || tr.Local || tr.OnlyOnce:
+	case tr.Returns:
+		w("no known_good kernel: after a failed boot it is restarted, and what comes up is taken as it is")
+	default:
 		w("no known_good kernel: after a failed boot nothing brings it back")
 	}
-	if t.Power == nil && !tr.OnlyOnce {
+	switch {
+	case t.Power != nil || tr.OnlyOnce:
+	case t.Console != nil:
+		w("no power driver: a hang here ends this lane, unless magic SysRq over its console still works")
+	default:
 		w("no power driver: a hang here ends this lane")
+	}
+	if t.Console == nil && !tr.Local && !tr.OnlyOnce {
+		w("no console: a hang and a network failure cannot be told apart")
 	}
 	if tr.OnlyOnce {
 		w("boot method %q starts nothing: one boot per run, and the boots after it are skipped", t.BootKind)

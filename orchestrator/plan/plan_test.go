@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"io/fs"
 	"slices"
 	"strings"
@@ -36,6 +37,17 @@ type imageBoot struct{}
 
 func (imageBoot) Boot(context.Context, *targets.Target, targets.Kernel) error { return nil }
 func (imageBoot) Traits() targets.BootTraits                                  { return targets.BootTraits{Image: true} }
+
+// onceBoot starts a kernel once, as GRUB's one-shot entry does.
+type onceBoot struct{ imageBoot }
+
+func (onceBoot) Traits() targets.BootTraits { return targets.BootTraits{Image: true, Returns: true} }
+
+// unused is a driver that a plan never calls.
+type unused struct{}
+
+func (unused) Set(context.Context, bool) error                  { panic("a plan contacts nothing") }
+func (unused) Open(context.Context) (io.ReadWriteCloser, error) { panic("a plan contacts nothing") }
 
 func lab(nTargets, nKernels, nWorkloads int) *config.Lab {
 	l := &config.Lab{}
@@ -153,6 +165,36 @@ func TestOneBootTargetsAreAnnounced(t *testing.T) {
 	p := expand(t, l, 1, Filter{})
 	if !strings.Contains(strings.Join(p.Warnings, "\n"), "one boot per run") {
 		t.Errorf("warnings %q do not mention the single boot", p.Warnings)
+	}
+}
+
+// What a target lacks is said once a lane, before anybody leaves.
+func TestWhatATargetLacksIsAnnounced(t *testing.T) {
+	full := targets.Target{Boot: imageBoot{}, Power: unused{}, Console: unused{}}
+	for name, c := range map[string]struct {
+		change func(*config.Target)
+		want   string
+	}{
+		"nothing":       {func(*config.Target) {}, ""},
+		"power":         {func(t *config.Target) { t.Power, t.Console = nil, nil }, "no power driver: a hang here ends this lane\ntarget t0: no console: a hang and a network failure cannot be told apart"},
+		"power, SysRq":  {func(t *config.Target) { t.Power = nil }, "no power driver: a hang here ends this lane, unless magic SysRq over its console still works"},
+		"console":       {func(t *config.Target) { t.Console = nil }, "no console: a hang and a network failure cannot be told apart"},
+		"kernel":        {func(t *config.Target) { t.KnownGood = "" }, "no known_good kernel: after a failed boot nothing brings it back"},
+		"kernel, GRUB":  {func(t *config.Target) { t.KnownGood, t.Boot = "", onceBoot{} }, "no known_good kernel: after a failed boot it is restarted, and what comes up is taken as it is"},
+		"nothing, GRUB": {func(t *config.Target) { t.Boot = onceBoot{} }, ""},
+	} {
+		l := lab(1, 2, 2)
+		x := l.Targets[0]
+		full.Name, full.Arch = x.Name, x.Arch
+		x.Target, x.KnownGood = full, "k0"
+		c.change(x)
+		want := c.want
+		if want != "" {
+			want = "target t0: " + want
+		}
+		if got := strings.Join(expand(t, l, 1, Filter{}).Warnings, "\n"); got != want {
+			t.Errorf("without %s: %q, want %q", name, got, want)
+		}
 	}
 }
 
