@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -106,6 +107,9 @@ func crashFiles(list string) []crashFile {
 		if err != nil || size <= 0 || f[0] != "pstore" && f[0] != "moved" && f[0] != "kdump" {
 			continue
 		}
+		if f[0] == "pstore" && path.Dir(f[3]) != "/sys/fs/pstore" {
+			continue // only what lies there is ever removed
+		}
 		out = append(out, crashFile{kind: f[0], path: f[3], size: size, id: line})
 	}
 	return out
@@ -148,11 +152,11 @@ func (f crashFile) fetch(ctx context.Context, conn Conn, dir string) (string, er
 func (f crashFile) create(dir string) (*os.File, error) {
 	name := f.kind + "-" + plainName(strings.TrimPrefix(strings.TrimPrefix(f.path, "/sys/fs/pstore/"), "/var/"))
 	for n := 1; ; n++ {
-		path := filepath.Join(dir, name)
+		at := filepath.Join(dir, name)
 		if n > 1 {
-			path += fmt.Sprintf(".%d", n)
+			at += fmt.Sprintf(".%d", n)
 		}
-		to, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+		to, err := os.OpenFile(at, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 		if !errors.Is(err, os.ErrExist) || n >= 1000 {
 			return to, err
 		}
