@@ -86,11 +86,20 @@ type none struct{}
 
 func (*none) Boot(context.Context, *targets.Target, targets.Kernel) error { return nil }
 
+// typist types on the console.
+type typist struct {
+	Prompt string `hcl:"prompt,optional"`
+}
+
+func (*typist) Boot(context.Context, *targets.Target, targets.Kernel) error { return nil }
+func (*typist) Traits() targets.BootTraits                                  { return targets.BootTraits{Console: true} }
+
 func testDrivers() drivers {
 	return drivers{
 		boot: map[string]func() targets.Booter{
-			"none":  func() targets.Booter { return new(none) },
-			"whole": func() targets.Booter { return new(whole) },
+			"none":   func() targets.Booter { return new(none) },
+			"typist": func() targets.Booter { return new(typist) },
+			"whole":  func() targets.Booter { return new(whole) },
 		},
 		power:     map[string]func() targets.Power{"strip": func() targets.Power { return new(strip) }},
 		console:   map[string]func() targets.Console{"tcp": func() targets.Console { return new(tcp) }},
@@ -107,6 +116,11 @@ func testEnv(name string) (string, bool) {
 // files' names alone.
 func loadTexts(t testing.TB, files map[string]string, vars map[string]string) (*Lab, Diagnostics) {
 	t.Helper()
+	return loadWith(t, testDrivers(), files, vars)
+}
+
+func loadWith(t testing.TB, d drivers, files map[string]string, vars map[string]string) (*Lab, Diagnostics) {
+	t.Helper()
 	dir := t.TempDir()
 	for name, text := range files {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
@@ -116,7 +130,7 @@ func loadTexts(t testing.TB, files map[string]string, vars map[string]string) (*
 			t.Fatal(err)
 		}
 	}
-	lab, ds := load(dir, vars, testEnv, testDrivers())
+	lab, ds := load(dir, vars, testEnv, d)
 	for i := range ds {
 		ds[i].Pos.File = strings.TrimPrefix(ds[i].Pos.File, dir+"/")
 		ds[i].Summary = strings.ReplaceAll(ds[i].Summary, dir, "DIR")
@@ -127,8 +141,13 @@ func loadTexts(t testing.TB, files map[string]string, vars map[string]string) (*
 
 // TestGolden loads every archive of testdata and compares the diagnostics with
 // its last file, "want". A file "vars" holds name=value lines.
-func TestGolden(t *testing.T) {
-	paths, err := filepath.Glob("testdata/*.txtar")
+func TestGolden(t *testing.T) { golden(t, "testdata/*.txtar", testDrivers()) }
+
+// TestDriversGolden does the same with the product's own drivers.
+func TestDriversGolden(t *testing.T) { golden(t, "testdata/drivers/*.txtar", allDrivers()) }
+
+func golden(t *testing.T, glob string, d drivers) {
+	paths, err := filepath.Glob(glob)
 	if err != nil || len(paths) == 0 {
 		t.Fatal("no archives in testdata", err)
 	}
@@ -156,7 +175,7 @@ func TestGolden(t *testing.T) {
 				ar.Files = append(ar.Files, txtar.File{Name: "want"})
 				want = len(ar.Files) - 1
 			}
-			_, ds := loadTexts(t, files, vars)
+			_, ds := loadWith(t, d, files, vars)
 			got := ds.String()
 			if *update {
 				ar.Files[want].Data = []byte(got)

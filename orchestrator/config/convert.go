@@ -93,6 +93,9 @@ func (c converter) text(to reflect.Value, v cty.Value, e hclsyntax.Expression) b
 	case v.Type() == cty.Number:
 		c.l.value(posOf(e.Range()), fmt.Sprintf("%q is text, and a number would lose its spelling", c.attr.name),
 			"a number where text is wanted: put it in quotes")
+		if c.l.loose {
+			to.SetString(v.AsBigFloat().Text('f', -1))
+		}
 		return false
 	case v.Type() == c.l.eval.refType && c.field.ref != "":
 		r := v.EncapsulatedValue().(*ref)

@@ -58,6 +58,7 @@ type loader struct {
 	classes map[string]*body // merged, by name
 	places  map[string][]string
 	claims  []claim
+	loose   bool // numbers become text; see loosely
 }
 
 func load(path string, vars map[string]string, env func(string) (string, bool), d drivers) (*Lab, Diagnostics) {

@@ -152,6 +152,10 @@ func (l *loader) target(b *block, m *body, partial bool) *Target {
 	t.SSH.Path = raw.Path
 	l.checkTarget(m, t)
 	l.slots(raw, t, partial)
+	if boot := m.find("boot"); boot != nil && !partial && targets.TraitsOf(t.Boot).Console && t.Console == nil && len(raw.Console) == 0 {
+		l.err(boot.pos, "write console \"tcp\" { address = \"HOST:PORT\" } beside it, or another console: kernsweep help testbeds lists them",
+			"boot %q types on the serial console, and target %q has none", t.BootKind, t.Name)
+	}
 	if n, ok := t.Boot.(targets.Networker); ok {
 		if m.find("network") == nil {
 			t.Network = n.Network()
