@@ -53,7 +53,7 @@ func (r *Runner) newLane(p *plan.Lane) (*lane, error) {
 		return nil, fmt.Errorf("target %s is in the plan but not in the configuration", p.Target)
 	}
 	t := conf.Target
-	t.Dial, t.Serve = r.Dial, r.Serve
+	t.Dial, t.Serve, t.Agent = r.Dial, r.Serve, AgentBytes
 	l := &lane{r: r, plan: p, conf: conf, target: &t, log: r.Log.With(zap.String("target", p.Target)),
 		boots: r.Run.NextBoot(p.Target, r.Before) - 1, attempts: attemptsBefore(r.Before, p.Target),
 		crashes: map[string]int{}, crash: map[string]string{}}

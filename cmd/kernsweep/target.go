@@ -199,41 +199,6 @@ func (a *app) execCmd() *cobra.Command {
 	}
 }
 
-func (a *app) powerCmd() *cobra.Command {
-	return &cobra.Command{
-		Use:     "power TARGET on|off|cycle",
-		Short:   "Switch a target's power by hand",
-		Example: "  kernsweep power wl500gpv2 cycle",
-		Args:    cobra.ExactArgs(2),
-		RunE: func(c *cobra.Command, args []string) error {
-			lab, t, err := a.pick(args[0])
-			if err != nil {
-				return err
-			}
-			steps, ok := map[string][]bool{"on": {true}, "off": {false}, "cycle": {false, true}}[args[1]]
-			if !ok {
-				return usage(fmt.Errorf("power %s: write on, off or cycle", args[1]))
-			}
-			if t.Power == nil || targets.TraitsOf(t.Boot).Local {
-				return usage(fmt.Errorf("%s: target %s has no power driver of its own", t.Pos, t.Name))
-			}
-			release, err := orchestrator.ClaimTargets(a.runs, holder(), lab, t.Name)
-			if err != nil {
-				return &statusError{exitInfra, err}
-			}
-			defer release()
-			ctx, cancel := context.WithTimeout(c.Context(), handTime)
-			defer cancel()
-			for _, on := range steps {
-				if err := t.Power.Set(ctx, on); err != nil {
-					return &statusError{exitInfra, fmt.Errorf("target %s: power: %w", t.Name, err)}
-				}
-			}
-			return nil
-		},
-	}
-}
-
 func (a *app) bootCmd() *cobra.Command {
 	return &cobra.Command{
 		Use:     "boot TARGET KERNEL",
@@ -273,7 +238,7 @@ func (a *app) boot(ctx context.Context, t *config.Target, k *config.Kernel) erro
 	log := a.logger()
 	files := tftp.New(log)
 	defer files.Close()
-	m.Dial, m.Serve = sshconn.New(log).Dial, files.Serve
+	m.Dial, m.Serve, m.Agent = sshconn.New(log).Dial, files.Serve, orchestrator.AgentBytes
 	defer m.StopConsole()
 	if c, ok := m.Boot.(targets.Closer); ok {
 		defer c.Close()
