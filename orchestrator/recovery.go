@@ -139,7 +139,10 @@ func (l *lane) recoveryLog(ctx context.Context) *os.File {
 // collect takes what crashed kernels left on the target, once a system answers
 // there: into the folder of the boot that failed, else into dir.
 func (l *lane) collect(ctx context.Context, dir string) {
-	if l.looked && l.fell == 0 || targets.TraitsOf(l.target.Boot).Local || l.target.Held == nil {
+	if tr := targets.TraitsOf(l.target.Boot); tr.Local || tr.OnlyOnce {
+		return // a guest has no store, and a machine that is only looked at is left alone
+	}
+	if l.looked && l.fell == 0 || l.target.Held == nil {
 		return
 	}
 	ctx, stop := context.WithTimeout(ctx, 2*l.target.Timeout.WithDefaults().Exec)

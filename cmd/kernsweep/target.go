@@ -31,7 +31,7 @@ func (a *app) targetCmd() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(a.targetListCmd(), a.targetProbeCmd())
+	c.AddCommand(a.targetListCmd(), a.targetProbeCmd(), a.targetDoctorCmd())
 	return c
 }
 
