@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"unicode/utf8"
 
 	"kernsweep/targets"
 	"kernsweep/workloads"
@@ -16,9 +17,17 @@ func Reference() string {
 	var b strings.Builder
 	section := func(title string, t reflect.Type) {
 		fmt.Fprintf(&b, "%s\n", title)
-		attributes(&b, t, "  ")
+		attributes(&b, t, title[:len(title)-len(strings.TrimLeft(title, " "))]+"  ")
 		b.WriteByte('\n')
 	}
+	b.WriteString("Drivers that a target's blocks may name, and kinds of workload; each has its section below.\n")
+	for _, slot := range []struct {
+		title string
+		names []string
+	}{{`boot "NAME"`, keys(d.boot)}, {`power "NAME"`, keys(d.power)}, {`console "NAME"`, keys(d.console)}, {`workload "KIND"`, keys(d.workloads)}} {
+		wrap(&b, fmt.Sprintf("  %-16s ", slot.title), strings.Repeat(" ", 19), strings.Join(slot.names, ", "))
+	}
+	b.WriteByte('\n')
 	section(`target "NAME", class "NAME"`, reflect.TypeOf(targetBlock{}))
 	section("  ssh (in target)", reflect.TypeOf(targets.SSH{}))
 	section("  network (in target)", reflect.TypeOf(targets.Network{}))
@@ -41,7 +50,8 @@ func Reference() string {
 	section(`sweep "NAME"`, reflect.TypeOf(sweepBlock{}))
 	section("  matrix (in sweep)", reflect.TypeOf(matrixBlock{}))
 	section(`variable "NAME"`, reflect.TypeOf(variableBlock{}))
-	b.WriteString("locals: name = value, used as local.name\n\nfunctions: " + strings.Join(keys((&loader{}).functions()), ", ") + "\n")
+	b.WriteString("locals: name = value, used as local.name\n\n")
+	wrap(&b, "functions: ", "  ", strings.Join(keys((&loader{}).functions()), ", "))
 	return b.String()
 }
 
@@ -56,8 +66,30 @@ func attributes(b *strings.Builder, t reflect.Type, indent string) {
 		if !f.optional {
 			need = "required; "
 		}
-		fmt.Fprintf(b, "%s%s (%s): %s%s\n", indent, f.name, typeName(f), need, f.doc)
+		doc := f.doc
+		if doc == "" {
+			doc = undocumented
+		}
+		wrap(b, indent, indent+"    ", fmt.Sprintf("%s (%s): %s%s", f.name, typeName(f), need, doc))
 	}
+}
+
+const (
+	undocumented   = "(not documented)" // and a failed test
+	referenceWidth = 110                // columns
+)
+
+// wrap writes text after first, going on below after more.
+func wrap(b *strings.Builder, first, more, text string) {
+	line := first
+	for i, word := range strings.Fields(text) {
+		if i > 0 && utf8.RuneCountInString(line)+utf8.RuneCountInString(word) > referenceWidth {
+			b.WriteString(strings.TrimRight(line, " ") + "\n")
+			line = more
+		}
+		line += word + " "
+	}
+	b.WriteString(strings.TrimRight(line, " ") + "\n")
 }
 
 // typeName is how a value of a field is written.

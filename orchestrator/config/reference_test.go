@@ -11,11 +11,14 @@ import (
 func TestReference(t *testing.T) {
 	text := Reference()
 	for _, line := range strings.Split(text, "\n") {
-		if strings.HasSuffix(line, ": ") || strings.HasSuffix(line, "; ") {
+		if strings.Contains(line, undocumented) {
 			t.Errorf("an attribute without a doc tag: %s", line)
 		}
+		if len([]rune(line)) > referenceWidth+1 {
+			t.Errorf("a line too long for a terminal: %s", line)
+		}
 	}
-	for _, want := range []string{`target "NAME"`, "host (text): ", `boot "none"`, "kernels (list of kernel.NAME): ", "functions: abs"} {
+	for _, want := range []string{`target "NAME"`, "host (text): ", `boot "none"`, "command, http, ipmi, ", "kernels (list of kernel.NAME): ", "functions: abs"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing in:\n%s", want, text)
 		}
