@@ -158,15 +158,17 @@ func (l *loader) setBlock(inner *block, d destination, where string, partial boo
 	return ok && (partial || l.check(inner.pos, ptr.Interface()))
 }
 
-// check asks a decoded struct whether it makes sense.
+// check asks a decoded struct whether it makes sense, and whether it has a
+// warning for whoever leaves the lab.
 func (l *loader) check(p Pos, v any) bool {
-	c, ok := v.(interface{ Check() error })
-	if !ok {
-		return true
+	if c, ok := v.(interface{ Check() error }); ok {
+		if err := c.Check(); err != nil {
+			l.err(p, "", "%v", err)
+			return false
+		}
 	}
-	if err := c.Check(); err != nil {
-		l.err(p, "", "%v", err)
-		return false
+	if w, ok := v.(interface{ Warning() string }); ok && w.Warning() != "" {
+		l.warn(p, "", "%s", w.Warning())
 	}
 	return true
 }

@@ -77,7 +77,7 @@ func (p *plug) serve(good http.HandlerFunc) http.HandlerFunc {
 		case "500":
 			http.Error(w, "relay driver crashed", 500)
 		case "401":
-			http.Error(w, "who are you?", 401)
+			http.Error(w, "who are you?", http.StatusUnauthorized)
 		case "empty":
 			fmt.Fprint(w, "{}")
 		case "nothing":
@@ -156,7 +156,7 @@ func (p *plug) shelly1(user, password string) http.HandlerFunc {
 		}
 		if u, pw, _ := r.BasicAuth(); password != "" && (u != user || pw != password) {
 			w.Header().Set("WWW-Authenticate", `Basic realm="shelly"`)
-			http.Error(w, "401 Unauthorized", 401)
+			http.Error(w, "401 Unauthorized", http.StatusUnauthorized)
 			return
 		}
 		n := strings.TrimPrefix(r.URL.Path, "/relay/")
@@ -183,7 +183,7 @@ func (p *plug) shelly2(password string) http.HandlerFunc {
 		if password != "" && !digestOK(r, "admin", password, nonces) {
 			nonces++
 			w.Header().Set("WWW-Authenticate", fmt.Sprintf(`Digest qop="auth", realm="shellyplus1-a8032ab12345", nonce="%d", algorithm=SHA-256`, nonces))
-			http.Error(w, "", 401)
+			http.Error(w, "", http.StatusUnauthorized)
 			return
 		}
 		n := r.URL.Query().Get("id")
@@ -256,7 +256,7 @@ func (f *redfishFake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	user, password, _ := r.BasicAuth()
 	if !(user == "lab" && password == "s3cret" && !f.sessions) && !f.tokens[r.Header.Get("X-Auth-Token")] {
-		http.Error(w, `{"error":{"message":"While attempting to establish a connection, denied"}}`, 401)
+		http.Error(w, `{"error":{"message":"While attempting to establish a connection, denied"}}`, http.StatusUnauthorized)
 		return
 	}
 	path := strings.TrimSuffix(r.URL.Path, "/")

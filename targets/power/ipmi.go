@@ -19,11 +19,11 @@ type IPMI struct {
 	Login
 	Cipher    int           `hcl:"cipher_suite,optional" doc:"3 or 17 (default: 17, then 3)"`
 	Privilege string        `hcl:"privilege,optional" doc:"\"operator\" (default) or \"administrator\": what the session asks for; a BMC may refuse more than the user has"`
-	Deadline  time.Duration `hcl:"deadline,optional" doc:"the chassis status must say so within this (default 1m)"`
+	Deadline  time.Duration `hcl:"deadline,optional" doc:"the chassis status must say so within this (default 50s)"`
 }
 
 const (
-	ipmiDeadline = time.Minute
+	ipmiDeadline = 50 * time.Second
 	ipmiAnswer   = 2 * time.Second // to one datagram
 	ipmiTries    = 3               // more, of a datagram
 )

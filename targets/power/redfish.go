@@ -23,10 +23,10 @@ type Redfish struct {
 	Fingerprint string        `hcl:"fingerprint,optional" doc:"SHA-256 of the BMC's certificate in hexadecimal; the error without it names it"`
 	CA          string        `hcl:"ca,optional,path" doc:"file of the certificates (PEM) that may have signed the BMC's"`
 	Insecure    bool          `hcl:"insecure,optional" doc:"true: take any certificate; whoever is in between learns the password"`
-	Deadline    time.Duration `hcl:"deadline,optional" doc:"PowerState must say so within this (default 1m)"`
+	Deadline    time.Duration `hcl:"deadline,optional" doc:"PowerState must say so within this (default 50s)"`
 }
 
-const redfishDeadline = time.Minute
+const redfishDeadline = 50 * time.Second
 
 // Check refuses what names no BMC or trusts in two ways.
 func (d *Redfish) Check() error {
@@ -43,6 +43,14 @@ func (d *Redfish) Check() error {
 		return err
 	}
 	return notNegative(d.Deadline)
+}
+
+// Warning tells what insecure means.
+func (d *Redfish) Warning() string {
+	if !d.Insecure {
+		return ""
+	}
+	return "insecure = true: whoever is between here and the BMC learns its password; fingerprint is as easy (the error without it names what to write)"
 }
 
 func (d *Redfish) trust() trust { return trust{d.Fingerprint, d.CA, d.Insecure} }

@@ -45,6 +45,14 @@ func (d *WOL) Check() error {
 	return notNegative(d.Deadline)
 }
 
+// Warning tells what recovery lacks.
+func (d *WOL) Warning() string {
+	if len(d.Off) > 0 {
+		return ""
+	}
+	return "power \"wol\" without off switches on only: a target that hangs stays so until somebody comes"
+}
+
 func (d *WOL) mac() net.HardwareAddr {
 	m, err := net.ParseMAC(d.MAC)
 	if err != nil || len(m) != 6 || m[0]&1 != 0 || bytes.Equal(m, make([]byte, 6)) {
