@@ -65,6 +65,7 @@ type booting struct {
 	done   bool
 	phases []PhaseTime
 
+	started  bool  // the method was called
 	wasDown  bool  // it did not answer any more
 	noted    bool  // that the old boot is still up
 	lastDial error // of the last try to reach the new boot
@@ -104,6 +105,9 @@ func Boot(ctx context.Context, t *Target, k Kernel, log BootLog) (Conn, BootReco
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.done = true
+	if n, ok := t.Boot.(Noter); ok && b.started {
+		b.rec.Notes = append(b.rec.Notes, n.Notes()...) // also of what the target did since
+	}
 	b.rec.Phases = b.phases
 	return conn, b.rec, err
 }
@@ -122,11 +126,9 @@ func (b *booting) run(ctx context.Context) (Conn, error) {
 	b.reach(PhaseAsked)
 	tctx, stop := context.WithTimeoutCause(ctx, b.time.Boot, errBootTime)
 	defer stop()
+	b.started = true
 	err := b.t.Boot.Boot(tctx, b.t, b.k)
 	b.dropHeld()
-	if n, ok := b.t.Boot.(Noter); ok {
-		b.rec.Notes = append(b.rec.Notes, n.Notes()...)
-	}
 	var be *BootError
 	switch {
 	case errors.As(err, &be):

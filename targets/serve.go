@@ -66,10 +66,14 @@ func size(n int64) string {
 	return fmt.Sprintf("%.1f MB", float64(n)/1e6)
 }
 
-// Fetched says whether a client has all of the named files.
-func (s *Serving) Fetched(names ...string) bool {
+// Fetched says whether client, or with the zero Addr anyone, has all of the
+// named files.
+func (s *Serving) Fetched(client netip.Addr, names ...string) bool {
+	all := s.Transfers()
 	for _, name := range names {
-		if !slices.ContainsFunc(s.Transfers(), func(t Transfer) bool { return t.Done && t.Name == name }) {
+		if !slices.ContainsFunc(all, func(t Transfer) bool {
+			return t.Done && t.Name == name && (!client.IsValid() || t.Client.Addr() == client)
+		}) {
 			return false
 		}
 	}

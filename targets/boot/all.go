@@ -11,6 +11,7 @@ func All() map[string]func() targets.Booter {
 		"command":      func() targets.Booter { return new(Command) },
 		"kexec":        func() targets.Booter { return new(Kexec) },
 		"none":         func() targets.Booter { return new(None) },
+		"pxe":          func() targets.Booter { return new(PXE) },
 		"ssh-reboot":   func() targets.Booter { return new(SSHReboot) },
 		"systemd-boot": func() targets.Booter { return new(SDBoot) },
 		"sysupgrade":   func() targets.Booter { return new(Sysupgrade) },

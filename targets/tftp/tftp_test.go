@@ -240,8 +240,8 @@ func TestServing(t *testing.T) {
 	if got, err := c.get("k"); err != nil || len(got) != 100 {
 		t.Errorf("the other lane's file: %v", err)
 	}
-	await(t, two, func([]targets.Transfer) bool { return two.Fetched("k") })
-	if two.Fetched("k", "i") || one.Fetched("k") {
+	await(t, two, func([]targets.Transfer) bool { return two.Fetched(netip.Addr{}, "k") })
+	if two.Fetched(netip.Addr{}, "k", "i") || one.Fetched(netip.Addr{}, "k") || two.Fetched(netip.MustParseAddr("127.0.0.2"), "k") {
 		t.Error("what was not fetched is said to be")
 	}
 	facts := strings.Join(two.Facts("k"), "\n")
