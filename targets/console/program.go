@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/creack/pty"
+	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 )
 
@@ -55,7 +55,7 @@ func startPiped(argv []string) (*program, error) {
 // the start, so that nothing is echoed, edited or turned into a signal on its
 // way, also before the program sets it.
 func startOnPTY(argv []string) (*program, error) {
-	master, slave, err := pty.Open()
+	master, slave, err := openPTY()
 	if err != nil {
 		return nil, err
 	}
@@ -63,16 +63,46 @@ func startOnPTY(argv []string) (*program, error) {
 	p := &program{cmd: exec.Command(argv[0], argv[1:]...), in: master, out: master, done: make(chan struct{})}
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = slave, slave, slave
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	_, err = term.MakeRaw(int(slave.Fd()))
-	if err == nil {
-		err = p.cmd.Start()
-	}
+	err = p.cmd.Start()
 	if err != nil {
 		_ = master.Close() // nothing was read
 		return nil, err
 	}
 	go p.wait()
 	return p, nil
+}
+
+// openPTY makes a terminal in raw mode (pty(7)). Unlike those of libraries its
+// master has deadlines, so that a read can be ended.
+func openPTY() (master, slave *os.File, err error) {
+	master, err = os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	raw, err := master.SyscallConn()
+	var number int
+	var inner error
+	if err == nil {
+		err = raw.Control(func(fd uintptr) {
+			if inner = unix.IoctlSetPointerInt(int(fd), unix.TIOCSPTLCK, 0); inner == nil {
+				number, inner = unix.IoctlGetInt(int(fd), unix.TIOCGPTN)
+			}
+		})
+	}
+	if err = errors.Join(err, inner); err == nil {
+		slave, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
+	}
+	if err == nil {
+		_, err = term.MakeRaw(int(slave.Fd()))
+	}
+	if err != nil {
+		_ = master.Close() // nothing was read
+		if slave != nil {
+			_ = slave.Close()
+		}
+		return nil, nil, fmt.Errorf("a terminal for the program: %w", err)
+	}
+	return master, slave, nil
 }
 
 func (p *program) wait() {
