@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -184,7 +185,7 @@ func stripName(host, port, usual string) string {
 	if a, err := netip.ParseAddr(host); err == nil {
 		host = a.String()
 	}
-	if host == "" || port == "" || port == usual {
+	if port = number(port); host == "" || port == "" || port == usual {
 		return host
 	}
 	return net.JoinHostPort(host, port)
@@ -201,13 +202,21 @@ func splitAddress(address, usual string) (host, port string, err error) {
 	}
 	if a, err := netip.ParseAddr(host); err == nil {
 		host = a.String()
-	} else if strings.ContainsAny(host, ":/ ?") {
-		host = ""
 	}
-	if host == "" || number(port) == "" {
+	n, err := strconv.ParseUint(port, 10, 16)
+	if err != nil || n == 0 || !isHost(host) {
 		return "", "", fmt.Errorf("address = %q: want a name or address, with :port where it is not %s", address, usual)
 	}
-	return host, port, nil
+	return host, strconv.FormatUint(n, 10), nil
+}
+
+// isHost says that s is an IP address or looks like a name.
+func isHost(s string) bool {
+	if _, err := netip.ParseAddr(s); err == nil {
+		return true
+	}
+	return s != "" && len(s) < 254 && strings.Trim(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.") == "" &&
+		!strings.HasPrefix(s, ".") && !strings.HasPrefix(s, "-") && !strings.Contains(s, "..")
 }
 
 // number is a plain number without leading zeros, "" for anything else.

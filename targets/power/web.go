@@ -38,7 +38,7 @@ func baseURL(address, scheme string) (*url.URL, error) {
 	}
 	u, err := url.Parse(address)
 	switch {
-	case err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "":
+	case err != nil || !isHost(u.Hostname()) || u.Scheme != "http" && u.Scheme != "https" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "":
 		return nil, bad
 	case u.User != nil:
 		return nil, errors.New("address holds a user; use user and password_env")
