@@ -136,7 +136,7 @@ func (p *pipeConsole) Write(b []byte) (int, error) {
 	}
 	return len(b), nil
 }
-func (p *pipeConsole) Close() error                                     { return p.r.CloseWithError(io.ErrClosedPipe) }
+func (p *pipeConsole) Close() error { return p.r.CloseWithError(io.ErrClosedPipe) }
 
 // bootFunc is a boot method of a test.
 type bootFunc struct {

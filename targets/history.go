@@ -82,7 +82,7 @@ func (h *bootHistory) read(line string) finding {
 		}
 	}
 	if out.stage == "" && out.phase == "" {
-		out = noisySign(h.tail, line)
+		out = noisySign(h.tail, line, h.place != inKernel)
 	}
 	if out.stage != "" && !out.mild {
 		h.died = true

@@ -16,12 +16,29 @@ var blurred = [...]struct {
 	{StageHungTask, newPattern("blocked for more than 120 seconds")},
 	{StageRCU, newPattern("self-detected stall on CPU")},
 	{StageRCU, newPattern("detected stalls on CPUs/tasks")},
+	{StagePanic, newPattern("unrecognized/unsupported machine ID")},
+	{StageRCU, newPattern("detected expedited stalls on CPUs")},
+	{StageRCU, newPattern("kthread starved for")},
 	{StageOops, newPattern("Unable to handle kernel")},
 	{StageOops, newPattern("kernel NULL pointer dereference")},
 	{StageOops, newPattern("unable to handle page fault for address")},
 	{StageOops, newPattern("Unhandled kernel unaligned access")},
 	{StageOops, newPattern("Reserved instruction in kernel code")},
 	{StageUnpacked, newPattern("data is corrupt -- System halted")},
+}
+
+// blurredLoader are a boot loader's.
+var blurredLoader = [...]struct {
+	stage string
+	words pattern
+}{
+	{StageRefused, newPattern("Wrong Image Format for bootm command")},
+	{StageRefused, newPattern("ERROR: can't get kernel image!")},
+	{StageRefused, newPattern("you need to load the kernel first")},
+	{StageRefused, newPattern("Could not find kernel image")},
+	{StageRefused, newPattern("Unknown executable format")},
+	{StageLoader, newPattern("Please RESET the board")},
+	{StageLoader, newPattern("Operating System not found")},
 }
 
 const panicWords = "Kernel panic - not syncing"
@@ -100,13 +117,22 @@ func spread(text, words string, from int) bool {
 }
 
 // noisySign finds decisive words that noise has hit: within line, or across the
-// end of the line before it.
-func noisySign(before, line string) finding {
+// end of the line before it. A boot loader's count only while no kernel runs.
+func noisySign(before, line string, loader bool) finding {
 	before, line = plain(before), plain(line)
 	text, from := before+line, len(before)
 	for _, b := range blurred {
 		if b.words.in(text, from) {
 			return finding{stage: b.stage, rank: ranks(b.stage)}
+		}
+	}
+	for _, b := range blurredLoader {
+		if loader && b.words.in(text, from) {
+			f := finding{stage: b.stage, rank: ranks(b.stage)}
+			if f.stage == StageRefused {
+				f.wait = refusedWait
+			}
+			return f
 		}
 	}
 	if spread(text, panicWords, from) {

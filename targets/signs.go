@@ -2,6 +2,7 @@ package targets
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -33,32 +34,40 @@ const (
 	StageNotRebooted    = "not rebooted"
 )
 
-// sign is how a line of the console says what failed. An expression with ^ must
-// begin a message, so that a sentence with the word BUG in it is none.
+// sign is how a message says what failed: by how it begins, so that a sentence
+// with the word BUG in it is none, or by words anywhere, unless they are quoted.
 type sign struct {
 	stage string
-	re    *regexp.Regexp
+	begin *regexp.Regexp
+	words []string
 }
 
 // kernelSigns are a kernel's and its user space's, in order of rank: the first
-// that matches names the stage. The wordings are those of Linux 2.4 to 6.x.
+// that matches names the stage. The wordings are those of Linux 2.4 to 6.x, and
+// of the initial RAM disks of Debian, dracut, Arch, Gentoo and Alpine.
 var kernelSigns = [...]sign{
-	{StageNoRoot, regexp.MustCompile(`Unable to mount root fs|^VFS: Cannot open root device|^Please append a correct "root=" boot option|^No filesystem could mount root`)},
-	// Initial RAM disks: initramfs-tools, dracut, mkinitcpio, genkernel, Alpine.
-	{StageNoRoot, regexp.MustCompile(`^Gave up waiting for (?:root|suspend/resume)|does not exist\.\s+Dropping to a shell|^\(initramfs\)|^dracut:/\S* ?#|Starting Dracut Emergency Shell|dracut\S* Warning: Could not boot|^\[rootfs [^\]]*\]# ?$|^ERROR: Failed to mount .* on real root|^!! (?:Could not find the root|Block device .* is not a valid root)|^Mounting root: failed|^initramfs emergency recovery shell`)},
-	{StageNoInit, regexp.MustCompile(`No working init found|^(?:Kernel panic\b.*)?No init found|Requested init \S+ failed|doesn't have requested \S+|^(?:run-init|switch_root): .*(?:No such file|can't execute|failed to execute|not found)|Cannot find init!`)},
-	{StagePanic, regexp.MustCompile(`(?:^|[^'"` + "`" + `\w])Kernel panic - not syncing|^Kernel panic(?: - |: )|^PANIC: |^\(XEN\) Panic on CPU|^Error: unrecognized/unsupported (?:machine ID|processor variant)`)},
-	{StageUnpacked, regexp.MustCompile(`^-- System halted|^(?:\S+ )?(?:LZMA|XZ|LZO|LZ4|ZSTD|GZIP|XZ-compressed) data is corrupt|^invalid compressed format|^Error -?\d+ while decompressing|^Decoding failed$|^(?:Decompressing kernel|Uncompressing Linux)\S* ?.*(?:failed|ERROR|corrupt)`)},
-	{StageLockup, regexp.MustCompile(`^(?:NMI )?(?:watchdog: )?BUG: (?:soft|workqueue) lockup|^(?:NMI )?[Ww]atchdog.* hard LOCKUP`)},
-	{StageHungTask, regexp.MustCompile(`^INFO: task .+ blocked (?:in I/O wait )?for more than \d+ seconds`)},
-	{StageRCU, regexp.MustCompile(`^(?:rcu: )?INFO: (?:rcu\w*|RCU) (?:self-)?detected .*stall|^(?:rcu: )?\w+ kthread starved for \d+ jiffies|^RCU detected CPU \d+ stall`)},
-	{StageOops, regexp.MustCompile(`^Internal error: |\bOops\b.*\[#\d+\]|^Oops: [0-9a-f]{4}\b|^kernel BUG at |^Kernel bug detected\[|^(?:CPU \d+ )?Unable to handle kernel|^general protection fault|^Unhandled kernel |^(?:Data|Instruction) bus error|^double fault: |^[A-Za-z][\w ,.:'()/-]*(?:fault|error|instruction|access|exception|segment|opcode|trap|context|code|int3)\b[\w ,.:!'()/-]*\[#\d{1,3}\]`)},
-	{StageEmergency, regexp.MustCompile(`You are in emergency mode|^Entering emergency mode|^Give root password for maintenance|^Press Enter for maintenance|root account is locked|RUN fsck MANUALLY|^- failsafe -$`)},
+	{StageNoRoot, regexp.MustCompile(`^(?:VFS: Cannot open root device|Please append a correct "root=" boot option|No filesystem could mount root|Gave up waiting for (?:root|suspend/resume)|ALERT! .*(?:does not exist|Dropping to a shell)|\(initramfs\)|dracut:/\S* ?#|\[rootfs [^\]]*\]# ?$|ERROR: Failed to mount .* on real root|!! (?:Could not find the root|Block device .* is not a valid root)|Mounting root: failed|initramfs emergency recovery shell|dracut\S* Warning: Could not boot)`),
+		[]string{"Unable to mount root fs", "Dropping to a shell!", "Starting Dracut Emergency Shell"}},
+	{StageNoInit, regexp.MustCompile(`^(?:(?:Kernel panic: )?No init found|(?:run-init|switch_root): .*(?:No such file|can't execute|failed to execute|not found))`),
+		[]string{"No working init found", "Requested init ", "doesn't have requested ", "Cannot find init!"}},
+	{StagePanic, regexp.MustCompile(`^(?:Kernel panic(?: - |: )|\(XEN\) Panic on CPU|Error: unrecognized/unsupported (?:machine ID|processor variant))`),
+		[]string{panicWords, "PANIC: early exception", "PANIC: double fault"}},
+	{StageUnpacked, regexp.MustCompile(`^(?:-- System halted|(?:\S+ )?(?:LZMA|XZ|LZO|LZ4|ZSTD|GZIP|XZ-compressed) data is corrupt|invalid compressed format|Error -?\d+ while decompressing|Decoding failed$|(?:Decompressing kernel|Uncompressing Linux)\S* ?.*(?:failed|ERROR|corrupt))`), nil},
+	{StageLockup, regexp.MustCompile(`^(?:(?:NMI )?(?:watchdog: )?BUG: (?:soft|workqueue) lockup|(?:NMI )?[Ww]atchdog.* hard LOCKUP)`), nil},
+	{StageHungTask, regexp.MustCompile(`^INFO: task .+ blocked (?:in I/O wait )?for more than \d+ seconds`), nil},
+	{StageRCU, regexp.MustCompile(`^(?:(?:rcu: )?INFO: (?:rcu\w*|RCU) (?:self-)?detected .*stall|(?:rcu: )?\w+ kthread starved for \d+ jiffies|RCU detected CPU \d+ stall)`), nil},
+	{StageOops, regexp.MustCompile(`^(?:Oops: [0-9a-f]{4}\b|kernel BUG at |Kernel bug detected\[|(?:CPU \d+ )?Unable to handle kernel|general protection fault|Unhandled kernel |(?:Data|Instruction) bus error|double fault: )`), nil},
+	{StageEmergency, regexp.MustCompile(`^(?:Entering emergency mode|Give root password for maintenance|Press Enter for maintenance|- failsafe -$)`),
+		[]string{"You are in emergency mode", "root account is locked", "RUN fsck MANUALLY"}},
 }
+
+// dieCounter is the number of an oops, which every architecture prints behind
+// its name: "Oops: 17 [#1] ARM", "Data bus error[#2]:".
+var dieCounter = regexp.MustCompile(`^(?:Internal error: |Oops\b|[A-Za-z][\w ,.:'()/-]*(?:Oops|fault|error|instruction|access|exception|segment|opcode|trap|context|code|int3)\b)[\w ,.:!'()/-]*\[#+\d{1,3}\]`)
 
 // A kernel's "BUG:" is an oops, unless it only reports and goes on.
 var (
-	bugLine  = regexp.MustCompile(`^BUG: |^=* *BUG \S+ \(`)
+	bugLine  = regexp.MustCompile(`^(?:BUG: |=* *BUG \S+ \()`)
 	mildBugs = regexp.MustCompile(`^BUG: (?:sleeping function|scheduling while atomic|using \S*(?:smp_processor_id|this_cpu)|KCSAN|MAX_\w+ too low|key \S+ |arch topology|lock held|Invalid wait context)`)
 )
 
@@ -75,7 +84,7 @@ var (
 	buildNumber  = regexp.MustCompile(`\s(#\d+)\b`)
 	goingDown    = regexp.MustCompile(`^(?:reboot: )?(?:Restarting system(?: with command .*)?|machine restart|Power down|System halted)\.*$`)
 	rebooting    = regexp.MustCompile(`^Rebooting in \d+ seconds`)
-	initRun      = regexp.MustCompile(`Run \S+ as init process|^init started:|^systemd\[1\]: |^procd: |^Please press Enter to activate this console`)
+	initRun      = regexp.MustCompile(`^(?:Run \S+ as init process|init started:|systemd\[1\]: |procd: |Please press Enter to activate this console)`)
 )
 
 // Survivable stages are lived through by some machines: an emulator on a busy host.
@@ -100,7 +109,10 @@ func messages(line string) []message {
 			out = append(out, m)
 		}
 	}
-	at := printkPrefix.FindAllStringSubmatchIndex(line, -1)
+	var at [][]int
+	if strings.IndexByte(line, '[') >= 0 {
+		at = printkPrefix.FindAllStringSubmatchIndex(line, -1)
+	}
 	if len(at) == 0 {
 		add(message{text: syslogPrefix.ReplaceAllString(line, "")})
 		return out
@@ -119,6 +131,9 @@ func messages(line string) []message {
 
 // plain leaves out what no kernel prints: the bytes of a wrong line speed.
 func plain(line string) string {
+	if !strings.ContainsFunc(line, func(r rune) bool { return r > '~' }) {
+		return line
+	}
 	return strings.Map(func(r rune) rune {
 		if r > '~' {
 			return -1
@@ -150,13 +165,16 @@ func badSign(line string) string {
 
 // kernelSign reads one message of a kernel or its user space.
 func kernelSign(msg string) finding {
-	if crashKernel.MatchString(msg) {
+	if strings.Contains(msg, "elfcorehdr=") && crashKernel.MatchString(msg) {
 		return finding{stage: StagePanic, what: "the crash kernel runs, so the kernel before it crashed: " + msg, rank: rankCertain}
 	}
 	for _, s := range kernelSigns {
-		if s.re.MatchString(msg) {
+		if s.begin.MatchString(msg) || slices.ContainsFunc(s.words, func(w string) bool { return says(msg, w) }) {
 			return finding{stage: s.stage, rank: ranks(s.stage)}
 		}
+	}
+	if strings.Contains(msg, "[#") && dieCounter.MatchString(msg) {
+		return finding{stage: StageOops, rank: rankTrouble}
 	}
 	if bugLine.MatchString(msg) {
 		return finding{stage: StageOops, rank: rankTrouble, mild: mildBugs.MatchString(msg)}
@@ -164,8 +182,17 @@ func kernelSign(msg string) finding {
 	return finding{}
 }
 
+// says finds words in a message, unless a quotation mark stands before them.
+func says(msg, words string) bool {
+	before, _, ok := strings.Cut(msg, words)
+	return ok && !strings.HasSuffix(before, "'") && !strings.HasSuffix(before, `"`) && !strings.HasSuffix(before, "`")
+}
+
 // bannerOf returns the identity in a kernel banner: "6.9.3-ks #41".
 func bannerOf(msg string) (string, bool) {
+	if !strings.Contains(msg, "Linux version ") {
+		return "", false
+	}
 	m := banner.FindStringSubmatch(msg)
 	if m == nil {
 		return "", false
