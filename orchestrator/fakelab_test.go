@@ -5,10 +5,13 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -38,6 +41,10 @@ type machine struct {
 	conns []*nsConn
 
 	refuse int // so many log-ins fail from now on
+
+	traits targets.BootTraits // beside Cmdline
+	off    bool               // without power, or dead
+	reboot func()             // its system was asked to reboot; nil: it says yes and stays up
 }
 
 func newMachine(t *testing.T) *machine {
@@ -56,7 +63,7 @@ func (m *machine) renew(cmdline string) {
 			m.t.Error(err)
 		}
 	}
-	for name, body := range map[string]string{"boot_id": id, "cmdline": cmdline + "\n", "uptime": "1.00 1.00\n"} {
+	for name, body := range map[string]string{"boot_id": id, "cmdline": cmdline + "\n", "uptime": "1.00 1.00\n", "knob": "256\n"} {
 		if err := os.WriteFile(filepath.Join(m.dir, name), []byte(body), 0o644); err != nil {
 			m.t.Error(err)
 		}
@@ -70,10 +77,7 @@ func (m *machine) Boot(_ context.Context, _ *targets.Target, k targets.Kernel) e
 	if m.once {
 		return nil // it starts nothing
 	}
-	for _, c := range m.conns {
-		c.cut()
-	}
-	m.conns = nil
+	m.cut()
 	if m.fail != nil {
 		if err := m.fail(len(m.boots), k.Name); err != nil {
 			return err
@@ -83,18 +87,43 @@ func (m *machine) Boot(_ context.Context, _ *targets.Target, k targets.Kernel) e
 	return nil
 }
 
+// cut breaks every link, under the lock.
+func (m *machine) cut() {
+	for _, c := range m.conns {
+		c.cut()
+	}
+	m.conns = nil
+}
+
+// supply takes or gives power. With it comes the device's own kernel, which has
+// no arguments of ours.
+func (m *machine) supply(on bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.off == !on {
+		return
+	}
+	m.off = !on
+	m.cut()
+	if on {
+		m.renew("quiet")
+	}
+}
+
 func (m *machine) Traits() targets.BootTraits {
-	return targets.BootTraits{Cmdline: !m.once, OnlyOnce: m.once}
+	t := m.traits
+	t.Cmdline, t.OnlyOnce = !m.once, m.once
+	return t
 }
 
 func (m *machine) dial(context.Context, targets.SSH, targets.DialOptions) (targets.Conn, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.refuse > 0 {
-		m.refuse--
+	if m.refuse > 0 || m.off {
+		m.refuse = max(0, m.refuse-1)
 		return nil, &targets.LinkError{Phase: "connect", Err: errors.New("connection refused")}
 	}
-	c := &nsConn{Conn: localconn.New(), dir: m.dir, lost: make(chan struct{})}
+	c := &nsConn{Conn: localconn.New(), m: m, dir: m.dir, lost: make(chan struct{})}
 	m.conns = append(m.conns, c)
 	return c, nil
 }
@@ -102,6 +131,7 @@ func (m *machine) dial(context.Context, targets.SSH, targets.DialOptions) (targe
 // nsConn runs commands in the machine's namespace until it is cut.
 type nsConn struct {
 	targets.Conn
+	m    *machine
 	dir  string
 	once sync.Once
 	lost chan struct{}
@@ -121,8 +151,17 @@ func (c *nsConn) Run(ctx context.Context, cmd targets.Cmd) (targets.Exit, error)
 		case <-stop:
 		}
 	}()
-	const script = `mount --bind "$0/boot_id" /proc/sys/kernel/random/boot_id && mount --bind "$0/cmdline" /proc/cmdline && mount --bind "$0/uptime" /proc/uptime &&
-		{ [ ! -d /var/crash ] || mount --bind "$0/crash" /var/crash; } && { [ ! -d /sys/fs/pstore ] || mount --bind "$0/pstore" /sys/fs/pstore; } && exec "$@"`
+	if slices.ContainsFunc(cmd.Argv, func(a string) bool { return strings.Contains(a, "reboot") }) {
+		if c.m.reboot != nil { // and never this computer
+			c.m.reboot()
+		}
+		return targets.Exit{}, nil
+	}
+	// This computer's own crash files are nobody's business.
+	const script = `mount --bind "$0/boot_id" /proc/sys/kernel/random/boot_id && mount --bind "$0/cmdline" /proc/cmdline &&
+		mount --bind "$0/uptime" /proc/uptime && mount --bind "$0/knob" /proc/sys/kernel/random/poolsize &&
+		mount -t tmpfs none /sys/fs && mkdir /sys/fs/pstore && mount --bind "$0/pstore" /sys/fs/pstore &&
+		{ [ ! -d /var/crash ] || mount --bind "$0/crash" /var/crash; } && exec "$@"`
 	namespace := "-m"
 	if os.Getuid() != 0 {
 		namespace = "-Urm"
@@ -135,6 +174,14 @@ func (c *nsConn) Run(ctx context.Context, cmd targets.Cmd) (targets.Exit, error)
 	default:
 		return exit, err
 	}
+}
+
+// Get finds the crash files where the namespace has them.
+func (c *nsConn) Get(ctx context.Context, path string, w io.Writer) error {
+	if name, ok := strings.CutPrefix(path, "/sys/fs/pstore/"); ok {
+		path = filepath.Join(c.dir, "pstore", name)
+	}
+	return c.Conn.Get(ctx, path, w)
 }
 
 // echo is a workload that runs one shell command under the agent and yields one value.
@@ -191,13 +238,19 @@ func newFakeLab(t *testing.T, scenarios map[string]workloads.Workload) *fakeLab 
 	return f
 }
 
-// execute runs the sweep once and returns what the journal says.
-func (f *fakeLab) execute(t *testing.T, ctx context.Context, observe func(results.Record)) (*results.Run, *results.Model, error) {
+func planOf(t *testing.T, f *fakeLab) *plan.Plan {
 	t.Helper()
 	p, err := plan.Expand(f.lab, f.lab.Sweeps[0], 1, plan.Filter{}, plan.History{})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return p
+}
+
+// execute runs the sweep once and returns what the journal says.
+func (f *fakeLab) execute(t *testing.T, ctx context.Context, observe func(results.Record)) (*results.Run, *results.Model, error) {
+	t.Helper()
+	p := planOf(t, f)
 	run, err := results.Create(t.TempDir(), p.Sweep, results.RunMeta{}, time.Now())
 	if err != nil {
 		t.Fatal(err)

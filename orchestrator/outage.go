@@ -3,8 +3,8 @@ package orchestrator
 import (
 	"context"
 	"net"
+	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -51,8 +51,8 @@ func (o *outages) begin(target string) (end func()) {
 	}
 }
 
-// blame notes that a victim was without power until now.
-func (o *outages) blame(victim, why string) {
+// hit notes that a victim was without power until now.
+func (o *outages) hit(victim, why string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.hits[victim] = outage{time.Now(), why}
@@ -91,10 +91,10 @@ func (o *outages) underway(but string) []chan struct{} {
 	return out
 }
 
-// misplaced finds out which other target of the run lost its power when the
-// outlet of l's target was switched, and tells its lane.
-func (l *lane) misplaced(ctx context.Context, wrong *targets.OutletError) {
-	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), 4*silenceTry)
+// dark are the other targets of the run that do not answer while the outlet of
+// l's target is off.
+func (l *lane) dark(ctx context.Context) []string {
+	ctx, stop := context.WithTimeout(ctx, 3*silenceTry)
 	defer stop()
 	var mu sync.Mutex
 	var victims []string
@@ -112,12 +112,17 @@ func (l *lane) misplaced(ctx context.Context, wrong *targets.OutletError) {
 		})
 	}
 	wg.Wait()
+	slices.Sort(victims)
+	return victims
+}
+
+// blame tells the lanes of the victims why their targets went away.
+func (l *lane) blame(ctx context.Context, victims []string) {
 	why := "its power was cut: the outlet that is configured for target " + l.conf.Name + " was switched off, and this target fell silent"
 	for _, v := range victims {
-		l.r.outages.blame(v, why)
+		l.r.outages.hit(v, why)
 		_ = l.r.append(ctx, results.Record{Lane: v, Kind: results.KindNote, Note: why})
 	}
-	wrong.Victim = strings.Join(victims, " and target ")
 }
 
 // silent looks once whether a target has gone: one TCP connection disturbs a

@@ -181,6 +181,9 @@ func (l *lane) leave(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.leaveTime())
 	defer cancel()
 	err := l.clean(ctx)
+	if l.stranded && l.conf.KnownGood != "" {
+		l.note(ctx)("NOT left on the known-good kernel " + l.conf.KnownGood + ": nothing brought the target back")
+	}
 	if l.touched && !l.stranded && !targets.TraitsOf(l.target.Boot).Local && !l.isHome(ctx) {
 		k := l.knownGood()
 		if e := l.home(ctx, k); e != nil {
@@ -285,7 +288,7 @@ func (l *lane) payBack(ctx context.Context) {
 
 // supplied puts the target's power into the hands of the run.
 func (l *lane) supplied(power targets.Power) {
-	s := &Supply{t: l.target, strip: &strip{power, l.r.locks}, outages: l.r.outages, wrong: l.misplaced}
+	s := &Supply{t: l.target, strip: &strip{power, l.r.locks}, lane: l}
 	s.note = func(text string) { l.note(context.Background())(text) }
 	l.target.Power = s
 }

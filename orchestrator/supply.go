@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"kernsweep/targets"
@@ -21,8 +22,7 @@ type Supply struct {
 	strip *strip
 	note  func(string)
 
-	outages *outages // nil: nobody else is asked
-	wrong   func(context.Context, *targets.OutletError)
+	lane *lane // that asks whose power was cut; nil: by hand, nobody is asked
 }
 
 // NewSupply is the power of t, which has a power driver, for a command by hand.
@@ -37,18 +37,37 @@ func (s *Supply) Set(ctx context.Context, on bool) error {
 	if on {
 		return s.strip.Set(ctx, true)
 	}
-	if s.outages != nil {
-		defer s.outages.begin(s.t.Name)()
+	off := &watchedStrip{strip: s.strip}
+	if s.lane != nil {
+		defer s.lane.r.outages.begin(s.t.Name)()
+		off.look = s.lane.dark
 	}
-	said, err := targets.SwitchOff(ctx, s.t, s.strip)
+	said, err := targets.SwitchOff(ctx, s.t, off)
 	var wrong *targets.OutletError
-	if errors.As(err, &wrong) && s.wrong != nil {
-		s.wrong(ctx, wrong)
+	if errors.As(err, &wrong) && s.lane != nil {
+		wrong.Victim = strings.Join(off.dark, " and target ")
+		s.lane.blame(ctx, off.dark)
 	}
 	if said != "" {
 		s.note(said)
 	}
 	return err
+}
+
+// watchedStrip looks who is without power before it gives it back, which is only
+// asked of it when the wrong machine was switched off.
+type watchedStrip struct {
+	*strip
+	look func(context.Context) []string // nil: nobody looks
+	dark []string
+}
+
+// Set switches.
+func (s *watchedStrip) Set(ctx context.Context, on bool) error {
+	if on && s.look != nil {
+		s.dark = s.look(ctx)
+	}
+	return s.strip.Set(ctx, on)
 }
 
 // Outlet is the driver's own.

@@ -23,9 +23,10 @@ func (e *StrandedError) Unwrap() error { return e.Err }
 // restarted is a boot method that only restarts the machine: what comes up is
 // the device's own default, and it is judged without a nonce.
 type restarted struct {
-	own BootTraits // of the method it stands for
-	f   func(ctx context.Context, t *Target) error
-	err error // of f
+	own  BootTraits    // of the method it stands for
+	most time.Duration // that f may take, beside Timeouts.Boot
+	f    func(ctx context.Context, t *Target) error
+	err  error // of f
 }
 
 func (r *restarted) Boot(ctx context.Context, t *Target, _ Kernel) error {
@@ -159,7 +160,7 @@ func (r *returning) ladder(ctx context.Context, answers bool) (string, error) {
 			r.fail(fmt.Errorf("%s: %s", m, why))
 			continue
 		}
-		err := r.start(ctx, &restarted{own: TraitsOf(r.t.Boot), f: func(ctx context.Context, t *Target) error { return RestartBy(ctx, t, m) }}, string(m))
+		err := r.start(ctx, &restarted{own: TraitsOf(r.t.Boot), most: r.t.restartTime(m), f: func(ctx context.Context, t *Target) error { return RestartBy(ctx, t, m) }}, string(m))
 		if err == nil {
 			return string(m), nil
 		}
@@ -204,9 +205,12 @@ func (r *returning) asItIs(ctx context.Context) error {
 
 // start is a Boot by b, whose failure is kept under a name.
 func (r *returning) start(ctx context.Context, b Booter, name string) error {
-	own := r.t.Boot
+	own, limits := r.t.Boot, r.t.Timeout
+	defer func() { r.t.Boot, r.t.Timeout = own, limits }()
 	r.t.Boot = b
-	defer func() { r.t.Boot = own }()
+	if s, ok := b.(*restarted); ok {
+		r.t.Timeout.Boot = limits.WithDefaults().Boot + s.most
+	}
 	conn, rec, err := Boot(ctx, r.t, r.k, r.log)
 	r.rec = rec
 	if err == nil {
@@ -237,7 +241,7 @@ func SwitchedOn(ctx context.Context, t *Target, log BootLog) (how string, err er
 		return "", nil
 	}
 	if t.Power != nil && ctx.Err() == nil {
-		err := r.start(ctx, &restarted{own: TraitsOf(t.Boot), f: func(ctx context.Context, t *Target) error { return switchOn(ctx, t.Power) }}, "power on")
+		err := r.start(ctx, &restarted{own: TraitsOf(t.Boot), most: onTime, f: func(ctx context.Context, t *Target) error { return switchOn(ctx, t.Power) }}, "power on")
 		if err == nil {
 			return fmt.Sprintf("switched on, it answers after %s", time.Since(r.begin).Round(time.Second)), nil
 		}

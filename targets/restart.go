@@ -102,6 +102,19 @@ func RestartBy(ctx context.Context, t *Target, m Means) error {
 	}
 }
 
+// restartTime is the most that a means takes until the restart is under way.
+func (t *Target) restartTime(m Means) time.Duration {
+	limits := t.Timeout.WithDefaults()
+	switch m {
+	case BySSH:
+		return 2*tryTime + limits.Exec + limits.Down
+	case BySysRq:
+		return sysrqTime
+	default:
+		return lifeTime + powerTime + silentTime + powerOff + onTime
+	}
+}
+
 // restartBySSH asks the running system, and waits until it goes down.
 func (t *Target) restartBySSH(ctx context.Context) error {
 	limits := t.Timeout.WithDefaults()
