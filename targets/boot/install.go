@@ -61,7 +61,12 @@ func install(ctx context.Context, conn targets.Conn, dir string, k targets.Kerne
 			need += f.size
 		}
 	}
-	if err := at.check(dir, need, persist); err != nil {
+	if persist {
+		if err := persistent(ctx, conn, at.real); err != nil {
+			return installed{}, err
+		}
+	}
+	if err := at.check(dir, need); err != nil {
 		return installed{}, err
 	}
 	if err := send(ctx, conn, dir, missing); err != nil {
@@ -183,12 +188,8 @@ func surveyFolder(ctx context.Context, conn targets.Conn, dir string, files []pa
 	return at, nil
 }
 
-// check refuses a folder that has no room for need bytes or does not keep them.
-func (at *folder) check(dir string, need int64, persist bool) error {
-	ram := at.mounts.ram(at.real)
-	if persist && ram != "" {
-		return fmt.Errorf("%s on the target lies in RAM (%s): what is written there is gone after the restart that should use it", dir, ram)
-	}
+// check refuses a folder that has no room for need bytes.
+func (at *folder) check(dir string, need int64) error {
 	if need == 0 {
 		return nil
 	}
@@ -201,7 +202,7 @@ func (at *folder) check(dir string, need int64, persist bool) error {
 	}
 	// df of a RAM disk tells its limit, not what memory is left (half of all by
 	// default, used or not).
-	if ram != "" && at.memKB >= 0 && at.memKB < kb {
+	if ram := inMemory(at.mounts.of(at.real)); ram != "" && at.memKB >= 0 && at.memKB < kb {
 		return &roomError{fmt.Sprintf("the memory that %s lies in (%s)", dir, ram), kb, at.memKB}
 	}
 	return nil

@@ -70,29 +70,3 @@ func hasOption(list, name string) bool {
 	}
 	return false
 }
-
-// ram says how p lies in memory, "" when it does not: a RAM file system, a RAM
-// disk, or an overlay whose upper folder lies in one (OpenWrt before its flash
-// is formatted).
-func (all mounts) ram(p string) string {
-	m := all.of(p)
-	disk := path.Base(m.source)
-	switch {
-	case m.fstype == "tmpfs" || m.fstype == "ramfs" || m.fstype == "rootfs":
-		return m.fstype + " at " + m.dir
-	case strings.HasPrefix(m.source, "/dev/") && (strings.HasPrefix(disk, "ram") || strings.HasPrefix(disk, "zram")):
-		return m.source + " at " + m.dir
-	case m.fstype == "overlay" || m.fstype == "overlayfs":
-		for o := range strings.SplitSeq(m.super, ",") {
-			upper, ok := strings.CutPrefix(o, "upperdir=")
-			if !ok {
-				continue
-			}
-			// An upper folder that is not to be seen from here says nothing.
-			if up := all.of(upper); up.dir != m.dir && up.fstype != m.fstype && all.ram(upper) != "" {
-				return "overlay on " + all.ram(upper)
-			}
-		}
-	}
-	return ""
-}
