@@ -9,7 +9,7 @@ import "kernsweep/targets"
 func All() map[string]func() targets.Booter {
 	return map[string]func() targets.Booter{
 		"command":      func() targets.Booter { return new(Command) },
-		"grub":       func() targets.Booter { return new(Grub) },
+		"grub":         func() targets.Booter { return new(Grub) },
 		"kexec":        func() targets.Booter { return new(Kexec) },
 		"none":         func() targets.Booter { return new(None) },
 		"pxe":          func() targets.Booter { return new(PXE) },
