@@ -8,11 +8,13 @@ import "kernsweep/targets"
 // line here. Drivers that fill several slots (targets/qemu) are added by config.
 func All() map[string]func() targets.Booter {
 	return map[string]func() targets.Booter{
+		"cfe":          func() targets.Booter { return new(CFE) },
 		"command":      func() targets.Booter { return new(Command) },
 		"grub":         func() targets.Booter { return new(Grub) },
 		"kexec":        func() targets.Booter { return new(Kexec) },
 		"none":         func() targets.Booter { return new(None) },
 		"pxe":          func() targets.Booter { return new(PXE) },
+		"redboot":      func() targets.Booter { return new(RedBoot) },
 		"ssh-reboot":   func() targets.Booter { return new(SSHReboot) },
 		"systemd-boot": func() targets.Booter { return new(SDBoot) },
 		"sysupgrade":   func() targets.Booter { return new(Sysupgrade) },

@@ -35,14 +35,7 @@ type loaderKind struct {
 	answer string         // expression of what it answers, with %s for the token
 }
 
-const (
-	defaultRetries = 2
-	// A console silent for so long after a restart: its loader prints nothing
-	// before the prompt, so keys are typed in the dark.
-	darkAfter = 8 * time.Second
-	// For a prompt without a restart: the machine may be in its loader already.
-	findWithin = 4 * time.Second
-)
+const defaultRetries = 2
 
 // errMissed is the cause when the flash kernel started in spite of our keys.
 var errMissed = errors.New(string(console.MissedAutoboot))
@@ -103,74 +96,91 @@ func (kind loaderKind) syncWith(ctx context.Context, d *console.Dialogue, token 
 	return d.Sync(ctx, fmt.Sprintf(kind.sync, token), regexp.MustCompile(fmt.Sprintf(kind.answer, token)))
 }
 
-// find looks whether the machine is in its loader already. A console that is
-// talking is left alone.
-func (l *Loader) find(ctx context.Context, d *console.Dialogue, kind loaderKind, token string) bool {
-	ctx, stop := context.WithTimeout(ctx, findWithin)
-	defer stop()
-	return kind.syncWith(ctx, d, token) == nil
+// find looks whether the machine is in its loader already.
+func (l *Loader) find(ctx context.Context, d *console.Dialogue, kind loaderKind, token string) (bool, error) {
+	at, err := d.Probe(ctx)
+	if !at || err != nil {
+		return false, err
+	}
+	return kind.syncWith(ctx, d, token) == nil, ctx.Err()
 }
 
 // stop brings the machine to its loader's prompt: try 0 takes it as it is found,
 // every further one restarts it.
 func (l *Loader) stop(ctx context.Context, t *targets.Target, d *console.Dialogue, kind loaderKind, try int) error {
-	token := fmt.Sprintf("ks%d%d", time.Now().UnixNano()%1e6, try)
-	if try == 0 && t.Held == nil && l.find(ctx, d, kind, token) {
-		l.note("found in the boot loader, used without a restart")
-		return nil
-	}
-	how, err := restart(ctx, t, try)
-	if err != nil {
-		return err
-	}
-	in := console.Interruption{Keys: l.keys(kind), Begin: kind.begin, Dark: darkAfter}
-	if how == "ssh" {
-		in.Dark = 0 // the old system may take its time to go down
-	}
-	outcome, err := d.Interrupt(ctx, t.Timeout.WithDefaults().Down, in)
-	if err != nil {
-		return fmt.Errorf("restarted by %s: %w", how, err)
-	}
-	if outcome == console.MissedAutoboot {
-		return fmt.Errorf("restarted by %s: %w: a kernel started although %q was typed (are these the keys that stop it, is its delay 0?)", how, errMissed, l.keys(kind))
-	}
-	if err := kind.syncWith(ctx, d, token); err != nil {
-		return fmt.Errorf("restarted by %s: %w", how, err)
-	}
-	return nil
-}
-
-// restart is the gentlest restart, and after a failed try the surest: the supply,
-// or else waiting for the system that was not meant to start.
-func restart(ctx context.Context, t *targets.Target, try int) (string, error) {
-	if try > 0 && t.Power != nil {
-		if err := targets.PowerCycle(ctx, t); err != nil {
-			return "", fmt.Errorf("power cycle: %w", err)
+	token := fmt.Sprintf("%06d%d", time.Now().UnixNano()/1e3%1e6, try)
+	if try == 0 && t.Held == nil {
+		found, err := l.find(ctx, d, kind, token)
+		if err != nil {
+			return err
 		}
-		return "power", nil
-	}
-	tick := time.NewTicker(5 * time.Second)
-	defer tick.Stop()
-	for end := time.Now().Add(t.Timeout.WithDefaults().Down); ; {
-		how, err := targets.Restart(ctx, t)
-		if err == nil || try == 0 || time.Now().After(end) {
-			return how, err
+		if found {
+			l.note("found in the boot loader, used without a restart")
+			return nil
 		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return "", context.Cause(ctx)
+	}
+	r := startRestart(ctx, t, try)
+	defer r.end()
+	for round := 0; ; round++ {
+		outcome, early, err := l.interrupt(ctx, t, d, kind, r)
+		if err != nil {
+			return err
+		}
+		if outcome == console.AtPrompt {
+			if err = kind.syncWith(ctx, d, token); err == nil {
+				return nil
+			}
+			err = fmt.Errorf("restarted by %s: %w", r.how, err)
+		} else {
+			err = fmt.Errorf("restarted by %s: %w: a kernel started although %q was typed (are these the keys that stop it, is its delay 0?)", r.how, errMissed, l.keys(kind))
+		}
+		if !early || round > 0 {
+			return err
 		}
 	}
 }
 
-// session runs f at the loader's prompt, again from a restart while it fails for
-// reasons that a restart may cure, a bounded number of times.
+// interrupt stops the automatic start while r is under way: a supply's driver may
+// come back when the window is over. early says that the outcome was there before
+// the restart had ended, so that it may be the old system's.
+func (l *Loader) interrupt(ctx context.Context, t *targets.Target, d *console.Dialogue, kind loaderKind, r *restarting) (outcome console.Outcome, early bool, err error) {
+	ictx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	defer context.AfterFunc(r.failed, func() { stop(context.Cause(r.failed)) })()
+	outcome, err = d.Interrupt(ictx, t.Timeout.WithDefaults().Down, console.Interruption{Keys: l.keys(kind), Begin: kind.begin, Dark: r.byPower})
+	early = !r.over()
+	if e := r.wait(ctx); e != nil {
+		return "", false, e
+	}
+	if err != nil {
+		return "", false, fmt.Errorf("restarted by %s: %w", r.how, err)
+	}
+	return outcome, early, nil
+}
+
+// session runs f at the loader's prompt, on the target's console, again from a
+// restart while it fails for reasons that a restart may cure.
 func (l *Loader) session(ctx context.Context, t *targets.Target, kind loaderKind, f func(d *console.Dialogue, tap *targets.Tap) error) error {
+	return l.tries(ctx, kind, func(try int) error {
+		tap, err := t.Tap()
+		if err != nil {
+			return &finalError{err}
+		}
+		defer tap.Close()
+		d := l.dialogue(tap, kind)
+		if err := l.stop(ctx, t, d, kind, try); err != nil {
+			return err
+		}
+		return f(d, tap)
+	})
+}
+
+// tries calls f a bounded number of times, until it succeeds or fails for good.
+func (l *Loader) tries(ctx context.Context, kind loaderKind, f func(try int) error) error {
 	l.notes = nil
 	var first error
 	for try := 0; ; try++ {
-		err := l.once(ctx, t, kind, try, f)
+		err := f(try)
 		var kernel *targets.BootError
 		var final *finalError
 		switch {
@@ -183,13 +193,11 @@ func (l *Loader) session(ctx context.Context, t *targets.Target, kind loaderKind
 			first = err
 		}
 		l.note("try %d: %v", try+1, err)
-		if try >= l.retries() || errors.Is(err, errNoRestart) {
-			return fmt.Errorf("%s: gave up after %d tries: %w", kind.name, try+1, first)
+		if try >= l.retries() {
+			return fmt.Errorf("%s: gave up after %d tries, the first: %w", kind.name, try+1, first)
 		}
 	}
 }
-
-var errNoRestart = errors.New("it cannot be restarted")
 
 // finalError is infrastructure that no restart cures: a file that nobody serves,
 // an address that is not set.
@@ -197,19 +205,6 @@ type finalError struct{ err error }
 
 func (e *finalError) Error() string { return e.err.Error() }
 func (e *finalError) Unwrap() error { return e.err }
-
-func (l *Loader) once(ctx context.Context, t *targets.Target, kind loaderKind, try int, f func(*console.Dialogue, *targets.Tap) error) error {
-	tap, err := t.Tap()
-	if err != nil {
-		return &finalError{err}
-	}
-	defer tap.Close()
-	d := l.dialogue(tap, kind)
-	if err := l.stop(ctx, t, d, kind, try); err != nil {
-		return err
-	}
-	return f(d, tap)
-}
 
 // complaint is the first line of a loader's answer that says what went wrong, or
 // else its last one.

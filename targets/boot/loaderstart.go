@@ -17,6 +17,7 @@ type start struct {
 	command string
 	good    *regexp.Regexp // a line that says the kernel has the machine; nil: none
 	bad     *regexp.Regexp // a line that says it was refused
+	again   *regexp.Regexp // a line that says the machine has restarted; nil: not looked for
 	within  time.Duration  // for one of them
 }
 
@@ -35,6 +36,15 @@ func launch(ctx context.Context, t *targets.Target, d *console.Dialogue, tap *ta
 	if err := d.Type(ctx, s.command); err != nil {
 		return "", err
 	}
+	defer func() {
+		if refused == "" && err == nil {
+			return
+		}
+		// The console is the method's again: its word on what went wrong counts.
+		if again, e := t.Tap(); e == nil {
+			again.Close()
+		}
+	}()
 	before := t.ConsoleLines()
 	if err := tap.Go([]byte("\r")); err != nil {
 		return "", fmt.Errorf("typing on the console: %w", err)
@@ -57,7 +67,11 @@ func launch(ctx context.Context, t *targets.Target, d *console.Dialogue, tap *ta
 				return "", fmt.Errorf("typing on the console: %w", err)
 			}
 		}
-		if done, said := s.read(behind(lines, before)); done {
+		news := behind(lines, before)
+		if s.again != nil && s.again.MatchString(strings.Join(news, "\n")) {
+			return "", fmt.Errorf("the machine restarted during %.100q", s.command)
+		}
+		if done, said := s.read(news); done {
 			return said, nil
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 	"regexp"
 	"slices"
 	"strings"
@@ -20,11 +19,9 @@ import (
 type UBoot struct {
 	Netload
 	Loader
+	loaderNet
 	Setup      []string `hcl:"setup,optional" doc:"commands before the network is used, as [\"pci enum\"] or [\"usb start\"]"`
 	Network    string   `hcl:"network,optional" doc:"\"dhcp\", or \"static\" (default): ipaddr below, or else what the loader's environment has"`
-	Address    string   `hcl:"ipaddr,optional" doc:"address of the loader"`
-	Netmask    string   `hcl:"netmask,optional" doc:"its netmask (default 255.255.255.0 when ipaddr is set)"`
-	Gateway    string   `hcl:"gateway,optional" doc:"its gateway, where tftp is not in its own network"`
 	KernelAddr string   `hcl:"kernel_addr,optional" doc:"where the kernel is loaded, hexadecimal (default: $kernel_addr_r, or else $loadaddr, of the loader's environment)"`
 	InitrdAddr string   `hcl:"initrd_addr,optional" doc:"where the initrd is loaded (default: $ramdisk_addr_r)"`
 	DTBAddr    string   `hcl:"dtb_addr,optional" doc:"where the device tree is loaded (default: $fdt_addr_r)"`
@@ -45,7 +42,7 @@ var ubootKind = loaderKind{
 
 // Check refuses what cannot work.
 func (u *UBoot) Check() error {
-	if err := errors.Join(u.Netload.check(), u.Loader.check()); err != nil {
+	if err := errors.Join(u.Netload.check(), u.Loader.check(), u.loaderNet.check()); err != nil {
 		return err
 	}
 	switch {
@@ -53,15 +50,8 @@ func (u *UBoot) Check() error {
 		return fmt.Errorf("network = %q: want dhcp or static", u.Network)
 	case u.Network == "dhcp" && u.Address != "":
 		return errors.New("network = \"dhcp\" and ipaddr exclude each other")
-	case u.Address == "" && (u.Netmask != "" || u.Gateway != ""):
-		return errors.New("netmask and gateway go with ipaddr")
 	case !slices.Contains([]string{"", "bootm", "bootz", "booti", "zboot", "bootelf", "go"}, u.How):
 		return fmt.Errorf("how = %q: want bootm, bootz, booti, zboot, bootelf or go", u.How)
-	}
-	for name, a := range map[string]string{"ipaddr": u.Address, "netmask": u.Netmask, "gateway": u.Gateway} {
-		if _, err := netip.ParseAddr(a); a != "" && err != nil {
-			return fmt.Errorf("%s = %q: want an IP address", name, a)
-		}
 	}
 	for name, a := range map[string]string{"kernel_addr": u.KernelAddr, "initrd_addr": u.InitrdAddr, "dtb_addr": u.DTBAddr} {
 		if a != "" && !hexText.MatchString(a) {
@@ -161,11 +151,7 @@ func (p *ubootPlan) run(ctx context.Context) error {
 func (p *ubootPlan) network(ctx context.Context) error {
 	u := p.u
 	if u.Address != "" {
-		mask := u.Netmask
-		if mask == "" {
-			mask = "255.255.255.0"
-		}
-		for _, v := range [][2]string{{"ipaddr", u.Address}, {"netmask", mask}, {"gatewayip", u.Gateway}} {
+		for _, v := range [][2]string{{"ipaddr", u.Address}, {"netmask", u.mask()}, {"gatewayip", u.Gateway}} {
 			if v[1] == "" {
 				continue
 			}
@@ -229,7 +215,7 @@ func (p *ubootPlan) start(ctx context.Context, command string) error {
 		return err
 	}
 	if refused != "" {
-		return &targets.BootError{Kernel: p.k.Name, Stage: targets.StageLoader,
+		return &targets.BootError{Kernel: p.k.Name, Stage: targets.StageRefused,
 			Err: fmt.Errorf("U-Boot does not start it (%s): %s", command, refused)}
 	}
 	return nil

@@ -84,7 +84,7 @@ func TestUBootX86(t *testing.T) {
 	root := t.TempDir()
 	m, port := newUBootX86(t, root)
 	tg := labTarget(t, m, port)
-	u := &UBoot{Netload: Netload{TFTP: "10.0.2.2", Root: root}, Setup: []string{"pci enum"}, Address: "10.0.2.15", Gateway: "10.0.2.2",
+	u := &UBoot{Netload: Netload{TFTP: "10.0.2.2", Root: root}, Setup: []string{"pci enum"}, loaderNet: loaderNet{Address: "10.0.2.15", Gateway: "10.0.2.2"},
 		KernelAddr: "0x4000000", InitrdAddr: "0x8000000"}
 	if err := u.Check(); err != nil {
 		t.Fatal(err)

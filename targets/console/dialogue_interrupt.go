@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -22,10 +23,15 @@ type Interruption struct {
 	Keys  string         // typed again and again
 	Every time.Duration  // between them (default 100 ms)
 	Begin *regexp.Regexp // a loader's first words: no key is typed before; nil: at once
-	Dark  time.Duration  // type also without those words when nothing was said for so long; 0: never
+	Dark  func() bool    // says that nobody is disturbed any more by keys on a silent console; nil: never
 }
 
-const defaultEvery = 100 * time.Millisecond
+const (
+	defaultEvery = 100 * time.Millisecond
+	darkAfter    = 8 * time.Second // of silence: a loader that prints nothing before its prompt
+	listenTime   = time.Second
+	listenMost   = 3 * time.Second
+)
 
 // started are signs of a kernel or of its system: then the loader is gone.
 var started = regexp.MustCompile(`(?m)Linux version \d|^Starting kernel \.\.\.|^Uncompressing Linux|^Starting program at 0x|^Now booting linux kernel|\[ {4}0\.000000\]|^\S* ?login: $|^procd: |^init started: `)
@@ -46,7 +52,7 @@ func (d *Dialogue) Interrupt(ctx context.Context, within time.Duration, in Inter
 			at := in.Begin.FindIndex(d.text.buf)[0]
 			d.text.buf = append(d.text.buf[:0], d.text.buf[at:]...) // the old system's words are over
 		}
-		if !typing && in.Dark > 0 && time.Since(heard) > in.Dark {
+		if !typing && in.Dark != nil && time.Since(heard) > darkAfter && in.Dark() {
 			typing = true
 			d.text.take()
 		}
@@ -130,6 +136,36 @@ func visible(keys string) string {
 		}
 		return r
 	}, keys)
+}
+
+// Probe looks whether a loader waits at its prompt, without a restart. It listens
+// first: a console that talks, or that waits for a login, is left alone.
+func (d *Dialogue) Probe(ctx context.Context) (bool, error) {
+	for begin := time.Now(); ; {
+		came, err := d.more(ctx, listenTime)
+		if err != nil {
+			return false, err
+		}
+		if !came {
+			break
+		}
+		if time.Since(begin) > listenMost {
+			return false, nil
+		}
+	}
+	if started.MatchString(d.text.last()) {
+		return false, nil
+	}
+	d.text.take()
+	if err := d.write(d.clearKeys()); err != nil {
+		return false, err
+	}
+	_, _, err := d.AwaitPrompt(ctx, clearWait, nil)
+	var late *TimeoutError
+	if errors.As(err, &late) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // Sync makes sure that what looks like a prompt is the loader's: it empties the
