@@ -10,6 +10,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -176,7 +179,6 @@ func TestOutletSpellings(t *testing.T) {
 		{&Redfish{Address: "bmc1", System: "Blade2"}, &Redfish{Address: "bmc1", System: "/redfish/v1/Systems/blade2"}},
 		{&Relay{Tool: "gpioset", Device: "gpiochip0", Socket: "017"}, &Relay{Tool: "gpioset", Device: "/dev/gpiochip0", Socket: "17"}, &Relay{Tool: "gpioset", Device: "0", Socket: "17"}},
 		{&Relay{Tool: "usbrelay", Device: "HURTM", Socket: "2"}, &Relay{Tool: "hidusb-relay-cmd", Device: "HURTM", Socket: "02"}},
-		{&WOL{MAC: "00-1B-21-0A-0B-0C"}, &WOL{MAC: "001b.210a.0b0c"}},
 		{&HTTP{On: "http://plug1:8080/on?4"}, &HTTP{On: "http://Plug1:8080/on?4"}},
 	}
 	seen := map[string]int{}
@@ -206,7 +208,12 @@ func TestOutletSpellings(t *testing.T) {
 
 // Every model's plan is whole: on, off and what is read are OIDs with the outlet.
 func TestModels(t *testing.T) {
+	f, _ := reflect.TypeFor[SNMP]().FieldByName("Model")
+	listed := regexp.MustCompile("[,;]? (?:or )?").Split(f.Tag.Get("doc"), -1)
 	for name := range models() {
+		if !slices.Contains(listed, name) {
+			t.Errorf("the attribute's description leaves out %s", name)
+		}
 		for _, outlet := range []string{"7", units()[name] + "7"} {
 			d := &SNMP{Address: "pdu", Model: name, Socket: outlet}
 			if err := d.Check(); err != nil {

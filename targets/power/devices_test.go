@@ -278,8 +278,8 @@ func TestWOL(t *testing.T) {
 				t.Fatalf("%+v: %x %v", d, b[:n], err)
 			}
 		}
-		if _, o := d.Outlet(); o != "00:1b:21:0a:0b:0c" {
-			t.Errorf("outlet %s", o)
+		if o := d.Owns(); len(o) != 1 || o[0] != "MAC 00:1b:21:0a:0b:0c" {
+			t.Errorf("owns %s", o)
 		}
 	}
 	var cannot *targets.CannotError

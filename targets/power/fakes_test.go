@@ -45,6 +45,12 @@ func (p *plug) has(outlet string) bool {
 	return ok
 }
 
+func (p *plug) count() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.on)
+}
+
 func (p *plug) set(outlet string, on bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -140,7 +146,7 @@ func (p *plug) tasmota(password string) http.HandlerFunc {
 			p.set(n, strings.EqualFold(value, "on"))
 		}
 		key := "POWER" + n
-		if len(p.on) == 1 {
+		if p.count() == 1 {
 			key = "POWER"
 		}
 		reply1(w, map[string]string{key: answer})
@@ -151,7 +157,7 @@ func (p *plug) tasmota(password string) http.HandlerFunc {
 func (p *plug) shelly1(user, password string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/shelly" {
-			reply1(w, map[string]any{"type": "SHSW-25", "mac": "A1B2C3D4E5F6", "auth": password != "", "num_outputs": len(p.on)})
+			reply1(w, map[string]any{"type": "SHSW-25", "mac": "A1B2C3D4E5F6", "auth": password != "", "num_outputs": p.count()})
 			return
 		}
 		if u, pw, _ := r.BasicAuth(); password != "" && (u != user || pw != password) {

@@ -15,7 +15,7 @@ import (
 // read back.
 type SNMP struct {
 	Address      string        `hcl:"address" doc:"name or address of the strip, with :port where it is not 161"`
-	Model        string        `hcl:"model,optional" doc:"one of the strips known here, for example \"apc-rpdu2\" (targets/README.md lists them); without it give oid, on and off"`
+	Model        string        `hcl:"model,optional" doc:"apc-masterswitch, apc-rpdu, apc-rpdu2, cyberpower, eaton, gude-epc822x, netio, poe, raritan-px1, raritan-px2 or sentry; for another strip give oid, on and off"`
 	Socket       string        `hcl:"outlet" doc:"number of the outlet; for a model with several units UNIT.OUTLET"`
 	OID          string        `hcl:"oid,optional" doc:"without model: what is set; %s stands for the outlet, else the outlet is appended"`
 	On           string        `hcl:"on,optional" doc:"without model: the integer that switches on"`

@@ -69,12 +69,12 @@ func (d *WOL) Programs(*targets.Target) []string {
 	return d.Off[:1]
 }
 
-// Outlet is the MAC address: no two targets have one in common.
-func (d *WOL) Outlet() (strip, outlet string) {
+// Owns names the target's network port, as boot "pxe" does.
+func (d *WOL) Owns() []string {
 	if d.mac() == nil {
-		return "", ""
+		return nil
 	}
-	return "wake-on-lan", d.mac().String()
+	return []string{"MAC " + d.mac().String()}
 }
 
 const (
