@@ -34,6 +34,7 @@ type lane struct {
 	verified  bool                    // a boot counted in this session
 	pushed    *deploy.Agent           // what to remove at the end; nil: nothing
 	withdrawn string                  // first cause, once the target is given up
+	console   *consoleLog             // of the newest boot; nil: none
 
 	touched  bool        // a boot was asked for in this session
 	at       string      // kernel of the proven boot that the target is in; "" = not known

@@ -74,7 +74,7 @@ func (s *session) bootKernel(ctx context.Context, b plan.Boot) (targets.Conn, ta
 			return nil, targets.BootRecord{}, context.Cause(ctx)
 		}
 	}
-	console, err := os.Create(filepath.Join(s.dir, "console.log"))
+	console, err := s.openConsole(s.note(ctx))
 	if err != nil {
 		return nil, targets.BootRecord{}, err
 	}

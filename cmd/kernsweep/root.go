@@ -109,7 +109,7 @@ func (a *app) root() *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
 	root.AddCommand(&cobra.Command{Use: "testbeds", Short: "Every block and attribute of testbeds.hcl", Long: config.Reference()})
 	root.AddCommand(a.validateCmd(), a.fmtCmd(), a.planCmd(), a.runCmd(), a.rerunCmd(), a.reportCmd(), a.statusCmd(),
-		a.targetCmd(), a.execCmd(), a.bootCmd(), a.powerCmd(), a.versionCmd())
+		a.targetCmd(), a.execCmd(), a.consoleCmd(), a.bootCmd(), a.powerCmd(), a.versionCmd())
 	strict(root)
 	return root
 }

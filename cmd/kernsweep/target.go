@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -239,6 +240,11 @@ func (a *app) boot(ctx context.Context, t *config.Target, k *config.Kernel) erro
 	files := tftp.New(log)
 	defer files.Close()
 	m.Dial, m.Serve, m.Agent = sshconn.New(log).Dial, files.Serve, orchestrator.AgentBytes
+	shared, unshare, err := a.keepConsole(t.Target, "kernsweep boot "+holder(), "")
+	if err != nil {
+		return &statusError{exitInfra, err}
+	}
+	defer unshare()
 	defer m.StopConsole()
 	if c, ok := m.Boot.(targets.Closer); ok {
 		defer c.Close()
@@ -246,7 +252,7 @@ func (a *app) boot(ctx context.Context, t *config.Target, k *config.Kernel) erro
 	conn, rec, err := targets.Boot(ctx, &m, resolved, targets.BootLog{
 		Phase:   func(p targets.Phase) { fmt.Fprintf(a.err, "%s: %s\n", t.Name, p) },
 		Note:    func(s string) { fmt.Fprintln(a.err, live.Safe(s)) },
-		Console: safeWriter{a.err},
+		Console: io.MultiWriter(safeWriter{a.err}, shared),
 	})
 	var crash *targets.BootError
 	switch {
