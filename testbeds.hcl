@@ -285,13 +285,13 @@ sweep "canary" {
 }
 
 # ------------------------------------------------------------ five real testbeds
-# As a lab writes them: addresses, outlets and programs are this lab's own, so
+# As a lab writes them: addresses, outlets and serials are this lab's own, so
 # change them to yours. `kernsweep validate` accepts this without any device and
 # without the images; `kernsweep plan overnight` says what is missing.
 
 locals {
-  images = "images"                       # paths start at this file's directory
-  bin    = "/usr/local/lib/kernsweep-lab" # the lab's own programs, see each use
+  images = "images"       # paths start at this file's directory
+  tftp   = "192.168.1.99" # the controller: kernsweep serves the images of the plan there, on port 69
 }
 
 # ---- what several machines have in common
@@ -311,17 +311,15 @@ class "router" {
   }
 }
 
-# A PC that boots from the network. The program copies KERNSWEEP_IMAGE and
-# KERNSWEEP_INITRD to the TFTP server, writes KERNSWEEP_CMDLINE into the
-# machine's pxelinux file, and restarts the machine.
+# A PC whose firmware boots from the network first. kernsweep answers its PXE
+# requests beside the network's DHCP server, for this MAC address alone, and once
+# the kernel was fetched the machine starts from its own disk again.
 class "pxe" {
   arch = "amd64"
   ssh { user = "root" }
-  boot "command" {
-    command  = ["${local.bin}/pxe-boot"]
-    image    = true
-    cmdline  = true # the kernel gets the boot's nonce, which proves the boot
-    deadline = "2m"
+  boot "pxe" {
+    tftp  = local.tftp
+    proxy = true
   }
 }
 
@@ -333,16 +331,17 @@ target "wl500gpv2" {
   arch       = "mipsle" # checked against an ELF header on the device
   host       = "192.168.1.1"
   known_good = kernel.cfs_2630 # what recovery and the end of a lane boot
-  network { peer_address = "192.168.1.99" }
-  boot "command" { # to CFE: waits at its prompt, loads the image by TFTP, starts it
-    command = ["${local.bin}/cfe-boot", "labpi:2001"]
-    image   = true
+  network { peer_address = local.tftp }
+  # Stopped in its countdown by Ctrl-C on the console. The image is loaded into
+  # memory and started from there: the flash stays as it is, and any other start
+  # brings what stands in it. This kernel's command line is built in, so that no
+  # nonce proves a boot, but a new boot_id, the release and the scheduler do.
+  boot "cfe" {
+    tftp   = local.tftp
+    ipaddr = "192.168.1.1"
   }
   console "tcp" { address = "labpi:2001" } # ser2net in raw mode
-  power "http" {
-    on  = "http://plug1/cm?cmnd=Power%20On"
-    off = "http://plug1/cm?cmnd=Power%20Off"
-  }
+  power "tasmota" { address = "plug1" }
 }
 
 # ---- testbed 2: AR2317, 180 MHz, 16 MB, big-endian MIPS
@@ -358,14 +357,15 @@ target "ar2317" {
     host = "192.168.1.20"
     port = 22
   }
-  boot "command" { # to RedBoot: load by TFTP, go
-    command = ["${local.bin}/redboot-boot", "labpi:2002"]
-    image   = true
+  boot "redboot" { # load by TFTP, exec with the command line; nothing goes to flash
+    tftp   = local.tftp
+    ipaddr = "192.168.1.20"
   }
   console "tcp" { address = "labpi:2002" }
-  power "command" {
-    on  = ["${local.bin}/relay", "3", "on"]
-    off = ["${local.bin}/relay", "3", "off"]
+  power "relay" { # a USB relay at the controller
+    tool   = "usbrelay"
+    device = "HURTM"
+    outlet = "3" # text: a number is refused
   }
   timeouts { boot = "6m" }
 }
@@ -404,11 +404,12 @@ target "dualcore" {
   class      = class.pxe
   known_good = kernel.mainline_2621
   host       = "192.168.1.30"
-  settle     = "30s" # let the boot's own work end
+  settle     = "30s"                       # let the boot's own work end
+  boot "pxe" { mac = "00:1a:4d:00:00:30" } # the rest is the class's
   console "tcp" { address = "labpi:2003" }
-  power "http" {
-    on  = "http://plug2/cm?cmnd=Power%20On"
-    off = "http://plug2/cm?cmnd=Power%20Off"
+  power "http" { # a strip that no other driver knows
+    on  = "http://strip1/outlet?2=ON"
+    off = "http://strip1/outlet?2=OFF"
   }
 }
 
@@ -513,6 +514,7 @@ target "quadcore" {
   host       = "192.168.1.40"
   known_good = kernel.mainline_2635
   settle     = "30s"
+  boot "pxe" { mac = "00:1f:d0:00:00:40" }
   console "tcp" { address = "labpi:2004" }
   power "command" { # a USB power strip
     on  = ["sispmctl", "-q", "-o", "2"]
@@ -547,21 +549,22 @@ workload "kernbench" "linux" {
 # ---- testbed 5: 64-thread server, wakeup latency while compiling, CFS and BFS
 
 # A server without a serial cable: its management controller gives power and
-# console. ipmitool takes the password from IPMI_PASSWORD (-E), so it stands
+# console. ipmitool takes the password from IPMI_PASSWORD (-E) too, so it stands
 # neither here nor in the list of processes.
-locals {
-  bmc = ["ipmitool", "-I", "lanplus", "-H", "bmc-server1", "-U", "operator", "-E"]
-}
 
 target "server1" {
   class      = class.pxe
   host       = "192.168.1.50"
   known_good = kernel.cfs_32
   settle     = "1m"
-  console "command" { command = concat(local.bmc, ["sol", "activate"]) }
-  power "command" {
-    on  = concat(local.bmc, ["chassis", "power", "on"])
-    off = concat(local.bmc, ["chassis", "power", "off"])
+  boot "pxe" { mac = "0c:c4:7a:00:00:50" }
+  console "command" {
+    command = ["ipmitool", "-I", "lanplus", "-H", "bmc-server1", "-U", "lab", "-L", "OPERATOR", "-E", "sol", "activate"]
+  }
+  power "ipmi" {
+    address      = "bmc-server1"
+    user         = "lab"
+    password_env = "IPMI_PASSWORD"
   }
   timeouts { # memory and disk controllers take their time
     boot    = "12m"
