@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"kernsweep/targets"
+	"kernsweep/targets/console"
 )
 
 // knownGood is the kernel that recovery returns to; without a name it stands for
@@ -117,16 +118,25 @@ func (l *lane) home(ctx context.Context, k targets.Kernel) error {
 
 // recoveryLog is where the console goes while a target is brought back: beside
 // the boot that made it necessary. nil before the first boot.
-func (l *lane) recoveryLog(ctx context.Context) *os.File {
+func (l *lane) recoveryLog(ctx context.Context) *console.Recording {
 	if l.target.Console == nil || !l.touched {
 		return nil
 	}
-	f, err := os.OpenFile(filepath.Join(l.r.Run.BootDir(l.conf.Name, l.boots), "recovery.log"), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o666)
+	path := filepath.Join(l.r.Run.BootDir(l.conf.Name, l.boots), "recovery.log")
+	for n := 2; exists(path) && n < 100; n++ {
+		path = filepath.Join(filepath.Dir(path), fmt.Sprintf("recovery-%d.log", n))
+	}
+	rec, err := console.Record(path, console.Limits{})
 	if err != nil {
 		l.note(ctx)("the console is not recorded while the target is brought back: " + err.Error())
 		return nil
 	}
-	return f
+	return rec
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // collect takes what crashed kernels left on the target, once a system answers
