@@ -61,8 +61,8 @@ func (c Cmdline) line(running string, k targets.Kernel) (string, error) {
 	if len(s) >= maxCmdline {
 		return "", fmt.Errorf("the command line has %d characters, and a kernel takes %d: set cmdline = \"root\", or shorten the kernel's own", len(s), maxCmdline-1)
 	}
-	if strings.ContainsAny(s, "\n\r\x00") {
-		return "", fmt.Errorf("the command line %q holds a line break", s)
+	if strings.ContainsAny(s, "\n\r\x00") || strings.Count(s, `"`)%2 != 0 {
+		return "", fmt.Errorf("the command line %q holds a line break or a quote that is not closed", s)
 	}
 	return s, nil
 }
