@@ -207,14 +207,22 @@ func (m *Machine) serveHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // Reset presses the reset button.
-func (m *Machine) Reset() error {
+func (m *Machine) Reset() error { return m.monitor(`{"execute":"system_reset"}`) }
+
+// Break sends a serial break to the machine.
+func (m *Machine) Break() error {
+	return m.monitor(`{"execute":"chardev-send-break","arguments":{"id":"ser"}}`)
+}
+
+// monitor gives QEMU one command.
+func (m *Machine) monitor(command string) error {
 	c, err := net.DialTimeout("unix", m.qmp, 5*time.Second)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
 	_ = c.SetDeadline(time.Now().Add(5 * time.Second))
-	if _, err := io.WriteString(c, `{"execute":"qmp_capabilities"}{"execute":"system_reset"}`); err != nil {
+	if _, err := io.WriteString(c, `{"execute":"qmp_capabilities"}`+command); err != nil {
 		return err
 	}
 	var said []byte
