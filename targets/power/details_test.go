@@ -166,6 +166,26 @@ func TestRedfishSystems(t *testing.T) {
 	}
 }
 
+// A request that may have arrived is not sent twice by http: it may be a toggle. One
+// that found nobody is.
+func TestHTTPOnce(t *testing.T) {
+	n := 0
+	a := listen(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		n++
+		if c, _, err := http.NewResponseController(w).Hijack(); err == nil {
+			c.Close()
+		}
+	}))
+	err := (&HTTP{On: "http://" + a + "/toggle", Off: "http://x", Method: "POST"}).Set(t.Context(), true)
+	if err == nil || n != 1 {
+		t.Errorf("asked %d times: %v", n, err)
+	}
+	begin := time.Now()
+	if err := (&HTTP{On: "http://" + nobody(t), Off: "http://x"}).Set(t.Context(), true); err == nil || time.Since(begin) < retry {
+		t.Errorf("after %s: %v", time.Since(begin), err)
+	}
+}
+
 // One outlet has one spelling, whatever driver and whatever hand.
 func TestOutletSpellings(t *testing.T) {
 	same := [][]targets.Outlet{
@@ -238,7 +258,7 @@ func TestMoreChecks(t *testing.T) {
 		&Tasmota{Address: "http://u:p@plug"}, &Tasmota{Address: "p", Login: Login{User: "u"}}, &Tasmota{Address: "p", Deadline: -1},
 		&Shelly{Address: "p", Socket: "10"}, &Shelly{Address: "p", Login: Login{User: "u", PasswordEnv: "a", PasswordFile: "b"}},
 		&PDUDaemon{Address: "p"}, &PDUDaemon{Strip: "a", Socket: "1"},
-		&IPMI{Address: "b"}, &IPMI{Address: "b:x", Login: user}, &IPMI{Address: "b", Login: user, Cipher: 0x1ff}, &IPMI{Address: "b", Login: user, Cipher: 1}, &IPMI{Address: "b", Login: user, Privilege: "user"},
+		&IPMI{Address: "b"}, &IPMI{Address: "b:x", Login: user}, &IPMI{Address: "b", Login: user, Cipher: 0x1ff}, &IPMI{Address: "b", Login: user, Cipher: 1}, &IPMI{Address: "b", Login: Login{User: "a-name-of-17-bytes", PasswordEnv: "E"}}, &IPMI{Address: "b", Login: user, Privilege: "user"},
 		&Redfish{Address: "b"}, &Redfish{Address: "b", Login: user, Insecure: true, CA: "x"}, &Redfish{Address: "b", Login: user, Fingerprint: "abc"},
 		&SNMP{Address: "p", Socket: "4"}, &SNMP{Address: "p", Socket: "A1", Model: "poe"}, &SNMP{Address: "p", Socket: "4", Model: "apc"}, &SNMP{Address: "p", Socket: "1.2.3.4", Model: "sentry"},
 		&SNMP{Address: "p", Socket: "4", Model: "poe", OID: "1.2.3"}, &SNMP{Address: "p", Socket: "4", OID: "1.2.x", On: "1", Off: "0"}, &SNMP{Address: "p", Socket: "4", OID: "1.2.3", On: "1", Off: "1"},

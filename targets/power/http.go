@@ -89,7 +89,14 @@ func (h *HTTP) Set(ctx context.Context, on bool) error {
 	if err != nil {
 		return fmt.Errorf("power %s: not a URL", word(on))
 	}
-	return failed(ctx, on, u.Host, h.send(ctx, u, body))
+	return failed(ctx, on, u.Host, again(ctx, func(ctx context.Context) error {
+		err := h.send(ctx, u, body)
+		var lost *lostError
+		if errors.As(err, &lost) && !neverSent(err) {
+			err = lost.err // whether it may be asked twice is not known here
+		}
+		return err
+	}))
 }
 
 func (h *HTTP) send(ctx context.Context, u *url.URL, body string) error {

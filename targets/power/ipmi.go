@@ -26,6 +26,8 @@ const (
 	ipmiDeadline = 50 * time.Second
 	ipmiAnswer   = 2 * time.Second // to one datagram
 	ipmiTries    = 3               // more, of a datagram
+	ipmiUser     = 16              // bytes (IPMI 2.0, section 22.28)
+	ipmiPassword = 20              // bytes (section 22.30)
 )
 
 // Check refuses what names no BMC.
@@ -35,6 +37,9 @@ func (d *IPMI) Check() error {
 	}
 	if d.User == "" {
 		return fmt.Errorf("user and password_env are missing: a BMC switches for nobody else")
+	}
+	if len(d.User) > ipmiUser {
+		return fmt.Errorf("user is longer than the %d bytes that IPMI knows", ipmiUser)
 	}
 	if err := d.Login.check(); err != nil {
 		return err
@@ -74,6 +79,9 @@ func (d *IPMI) set(ctx context.Context, on bool) error {
 	password, err := d.password()
 	if err != nil {
 		return err
+	}
+	if len(password) > ipmiPassword {
+		return fmt.Errorf("the password is longer than the %d bytes that IPMI knows: give the BMC's user a shorter one", ipmiPassword)
 	}
 	done := false
 	err = again(ctx, func(ctx context.Context) error {

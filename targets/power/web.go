@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -143,6 +144,12 @@ func (w *web) do(req *http.Request) (reply, error) {
 	return r, nil
 }
 
+// neverSent says that no connection came about.
+func neverSent(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "dial"
+}
+
 // wayError tells what another try can help from what it cannot.
 func wayError(err error) error {
 	var cert *tls.CertificateVerificationError
@@ -151,6 +158,8 @@ func wayError(err error) error {
 		return err
 	}
 	switch {
+	case strings.Contains(err.Error(), "protocol version"):
+		return fmt.Errorf("its TLS is older than 1.2: update its firmware, or use another driver (%w)", err)
 	case errors.Is(err, syscall.ECONNREFUSED):
 		err = fmt.Errorf("nothing listens there: is the address right, and the device up? (%w)", err)
 	case errors.Is(err, io.EOF):
