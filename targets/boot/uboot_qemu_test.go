@@ -3,9 +3,12 @@ package boot
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,6 +17,7 @@ import (
 	"kernsweep/targets"
 	"kernsweep/targets/sshconn"
 	"kernsweep/targets/targetstest"
+	"kernsweep/targets/tftp"
 )
 
 // labFile is a file of the virtual lab, which scripts/lab makes.
@@ -63,40 +67,154 @@ func labKernel(t testing.TB, version, args string) targets.Kernel {
 	}
 }
 
-// newUBootX86 is a PC whose firmware is U-Boot. QEMU's own TFTP server gives out root.
-func newUBootX86(t testing.TB, root string) (*targetstest.Machine, int) {
+// tftpAddress is where these tests serve files: the guests reach it through the
+// gateway of QEMU's network.
+const tftpAddress = "127.0.0.69"
+
+// newUBootX86 is a PC whose firmware is U-Boot, with a disk of which it starts a
+// kernel when nobody stops it.
+func newUBootX86(t testing.TB, disk string) (*targetstest.Machine, int) {
 	t.Helper()
 	rom := "/usr/lib/u-boot/qemu-x86/u-boot.rom"
 	if _, err := os.Stat(rom); err != nil {
 		t.Fatalf("the package u-boot-qemu has it: %v", err)
 	}
 	port := targetstest.FreePort(t)
-	m := targetstest.NewMachine(t, "qemu-system-x86_64", "-M", "pc", "-accel", "tcg", "-cpu", "max,-cx16", "-m", "512", "-bios", rom, "-vga", "none",
-		"-netdev", "user,id=n1,tftp="+root, "-device", "e1000,netdev=n1,romfile=",
-		"-netdev", fmt.Sprintf("user,id=n0,hostfwd=tcp:127.0.0.1:%d-:22", port), "-device", "virtio-net-pci,netdev=n0,romfile=")
-	return m, port
+	argv := []string{"qemu-system-x86_64", "-M", "pc", "-accel", "tcg", "-cpu", "max,-cx16", "-m", "512", "-bios", rom, "-vga", "none",
+		"-netdev", "user,id=n1", "-device", "e1000,netdev=n1,romfile=",
+		"-netdev", fmt.Sprintf("user,id=n0,hostfwd=tcp:127.0.0.1:%d-:22", port), "-device", "virtio-net-pci,netdev=n0,romfile="}
+	if disk != "" {
+		argv = append(argv, "-drive", "file="+disk+",format=raw,if=ide,snapshot=on")
+	}
+	return targetstest.NewMachine(t, argv...), port
 }
 
-// TestUBootX86 is the whole chain on a real U-Boot: interrupted on the serial
-// line, loaded by TFTP, proven by the nonce; kernels that panic, hang or are
+// flashDisk has a kernel that U-Boot starts by itself.
+func flashDisk(t testing.TB) string {
+	t.Helper()
+	disk := filepath.Join(t.TempDir(), "disk")
+	conf := filepath.Join(t.TempDir(), "extlinux.conf")
+	k := labKernel(t, "6.12", "")
+	if err := os.WriteFile(conf, []byte("default l\ntimeout 1\nlabel l\n linux /vmlinuz\n initrd /initrd\n append "+k.Image.Cmdline+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	initrd, err := os.Create(filepath.Join(t.TempDir(), "initrd"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer initrd.Close()
+	if err := k.Image.WriteInitrd(initrd); err != nil {
+		t.Fatal(err)
+	}
+	mbr := make([]byte, 512) // one bootable partition of FAT32 from 1 MiB on
+	copy(mbr[446:], "\x80\xff\xff\xff\x0c\xff\xff\xff\x00\x08\x00\x00\x00\xf8\x01\x00")
+	copy(mbr[510:], "\x55\xaa")
+	if err := os.WriteFile(disk, mbr, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(disk, 64<<20); err != nil {
+		t.Fatal(err)
+	}
+	for _, argv := range [][]string{
+		{"mformat", "-i", disk + "@@1M", "-F", "::"},
+		{"mmd", "-i", disk + "@@1M", "::/extlinux"},
+		{"mcopy", "-i", disk + "@@1M", conf, "::/extlinux/extlinux.conf"},
+		{"mcopy", "-i", disk + "@@1M", k.Image.Kernel, "::/vmlinuz"},
+		{"mcopy", "-i", disk + "@@1M", initrd.Name(), "::/initrd"},
+	} {
+		if out, err := exec.Command(targetstest.Tool(t, argv[0]), argv[1:]...).CombinedOutput(); err != nil {
+			t.Fatalf("%q: %v: %s", argv, err, out)
+		}
+	}
+	return disk
+}
+
+// deafMachine loses what is typed until it was switched off a number of times.
+type deafMachine struct {
+	*targetstest.Machine
+	offs, until atomic.Int32
+}
+
+func (m *deafMachine) Set(ctx context.Context, on bool) error {
+	if !on {
+		m.offs.Add(1)
+	}
+	return m.Machine.Set(ctx, on)
+}
+
+func (m *deafMachine) Open(ctx context.Context) (io.ReadWriteCloser, error) {
+	line, err := m.Machine.Open(ctx)
+	return &deafLine{line, m}, err
+}
+
+type deafLine struct {
+	io.ReadWriteCloser
+	m *deafMachine
+}
+
+func (l *deafLine) Write(p []byte) (int, error) {
+	if l.m.offs.Load() < l.m.until.Load() {
+		return len(p), nil
+	}
+	return l.ReadWriteCloser.Write(p)
+}
+
+// serveTFTP is this product's own TFTP server.
+func serveTFTP(t testing.TB) targets.ServeFunc {
+	pool := tftp.New(zap.NewNop())
+	t.Cleanup(func() { pool.Close() })
+	return pool.Serve
+}
+
+// boots is what a series does, and what must come of each.
+type boots []struct {
+	name  string
+	k     targets.Kernel
+	stage string // "" it is proven
+	miss  bool   // the autoboot window is missed at first
+}
+
+// TestUBootX86 is the whole chain on a real U-Boot: stopped on the serial line,
+// loaded by TFTP from our own server, proven by the nonce; kernels that panic, hang or are
 // another one are told apart, and the machine comes back every time.
 func TestUBootX86(t *testing.T) {
-	root := t.TempDir()
-	m, port := newUBootX86(t, root)
-	tg := labTarget(t, m, port)
-	u := &UBoot{Netload: Netload{TFTP: "10.0.2.2", Root: root}, Setup: []string{"pci enum"}, loaderNet: loaderNet{Address: "10.0.2.15", Gateway: "10.0.2.2"},
+	t.Parallel()
+	machine, port := newUBootX86(t, flashDisk(t))
+	m := &deafMachine{Machine: machine}
+	tg := labTarget(t, machine, port)
+	tg.Console, tg.Power, tg.Serve = m, m, serveTFTP(t)
+	tg.Timeout.Silence = 15 * time.Second
+	u := &UBoot{Netload: Netload{TFTP: tftpAddress}, Setup: []string{"pci enum"}, loaderNet: loaderNet{Address: "10.0.2.15", Gateway: "10.0.2.2"},
 		KernelAddr: "0x4000000", InitrdAddr: "0x8000000"}
 	if err := u.Check(); err != nil {
 		t.Fatal(err)
 	}
 	tg.Boot = u
 	t.Cleanup(func() { tg.StopConsole(); u.Close() })
-	ctx, stop := context.WithTimeout(t.Context(), 8*time.Minute)
-	defer stop()
-	begin := time.Now()
-	_, rec, err := targets.Boot(ctx, tg, labKernel(t, "6.1", ""), targets.BootLog{})
-	t.Logf("after %s: %v\n%+v", time.Since(begin), err, rec)
-	if err != nil || !rec.Proven {
-		t.Fatalf("%v\n%s", err, m.Said())
+	wrong := labKernel(t, "6.1", "")
+	wrong.Release = "6.12.*"
+	good := labKernel(t, "6.1", "")
+	series := boots{{"panic", labKernel(t, "6.1", "lab.fault=panic"), targets.StagePanic, false}, {"good", good, "", false}}
+	if os.Getenv("KERNSWEEP_LONG") != "" {
+		for range 4 {
+			series = append(series, boots{{"hang", labKernel(t, "6.1", "lab.fault=spin"), targets.StageHang, false}, {"good", labKernel(t, "6.12", ""), "", false},
+				{"wrong", wrong, targets.StageWrongKernel, false}, {"missed at first", good, "", true}, {"panic", labKernel(t, "6.12", "lab.fault=panic"), targets.StagePanic, false}}...)
+		}
+	}
+	for i, s := range series {
+		ctx, stop := context.WithTimeout(t.Context(), 5*time.Minute)
+		if s.miss {
+			m.until.Store(m.offs.Load() + 2) // the first restart may be by SSH
+		}
+		begin, offs := time.Now(), m.offs.Load()
+		_, rec, err := targets.Boot(ctx, tg, s.k, targets.BootLog{})
+		stop()
+		t.Logf("%d %s: %s, switched off %d times: %v %q", i, s.name, time.Since(begin).Round(100*time.Millisecond), m.offs.Load()-offs, err, rec.Notes)
+		if stageOf(t, err) != s.stage || s.stage == "" && (err != nil || !rec.Proven) {
+			t.Fatalf("%s: %v\n%s", s.name, err, m.Said())
+		}
+		if s.miss && !strings.Contains(strings.Join(rec.Notes, " "), "missed autoboot window") {
+			t.Errorf("the notes do not say that it was missed: %q", rec.Notes)
+		}
 	}
 }
