@@ -9,14 +9,15 @@ import (
 
 // finding is what one console line means to a boot.
 type finding struct {
-	stage string        // of a BootError; "" is none
-	what  string        // in words; the line itself when empty
-	rank  int           // of the stage: what explains more counts
-	wait  time.Duration // it may turn out well: decided after so long; 0 at once
-	mild  bool          // a complaint that a system lives with
-	phase Phase         // that the line proves
-	again bool          // a kernel began (again): readiness seen before does not count
-	final bool          // nothing that explains it will follow
+	stage  string        // of a BootError; "" is none
+	what   string        // in words; the line itself when empty
+	rank   int           // of the stage: what explains more counts
+	wait   time.Duration // it may turn out well: decided after so long; 0 at once
+	mild   bool          // a complaint that a system lives with
+	phase  Phase         // that the line proves
+	again  bool          // a kernel began (again): readiness seen before does not count
+	final  bool          // nothing that explains it will follow
+	kernel bool          // a kernel has the machine: what its loader doubted is settled
 }
 
 // Ranks of findings: a panic for want of a root follows a milder line, and a
@@ -52,6 +53,7 @@ const (
 type bootHistory struct {
 	wanted  string // glob of the release, "" any
 	first   string // identity of the first banner
+	build   string // and when it was built
 	banners int    // how often the first was seen
 	timed   bool   // this log's kernel prints times
 	went    bool   // init, firmware or a reboot was seen since the banner
@@ -59,12 +61,15 @@ type bootHistory struct {
 	place   place
 	loaders map[string]int // banners of loaders since the last kernel began
 	tail    string         // end of the line before
-	doubt   string         // a banner without time that a program may have printed
+	doubt,
+	doubtBuild string // a banner without time that a program may have printed
 }
+
+// restartWords are found also where noise has hit them.
+var restartWords = newPattern("Restarting system")
 
 const (
 	maxTail    = 64
-	maxLoaders = 8
 	loaderLoop = 3 // starts of a loader without a kernel
 )
 
@@ -72,16 +77,17 @@ const (
 func (h *bootHistory) read(line string) finding {
 	var out finding
 	for _, m := range messages(line) {
-		f := h.message(m, line)
+		f := h.message(m)
 		if f.phase != "" {
 			out.phase, out.again = f.phase, out.again || f.again
 		}
+		out.kernel = out.kernel || f.kernel
 		if f.stage != "" && (out.stage == "" || outranks(f, out)) {
-			f.phase, f.again = out.phase, out.again
+			f.phase, f.again, f.kernel = out.phase, out.again, out.kernel
 			out = f
 		}
 	}
-	if out.stage == "" && out.phase == "" {
+	if out.stage == "" && out.phase == "" && !out.kernel {
 		out = noisySign(h.tail, line, h.place != inKernel)
 	}
 	if out.stage != "" && !out.mild {
@@ -96,34 +102,36 @@ func (h *bootHistory) read(line string) finding {
 }
 
 // message reads one writer's words.
-func (h *bootHistory) message(m message, line string) finding {
+func (h *bootHistory) message(m message) finding {
 	if doubt := h.doubt; doubt != "" {
 		if h.doubt = ""; earlyWords.MatchString(m.text) {
 			h.timed = false
-			return h.banner(doubt)
+			return h.banner(doubt, h.doubtBuild)
 		}
 	}
 	switch {
-	case goingDown.MatchString(m.text) && (m.timed || !h.timed):
+	case (goingDown.MatchString(m.text) || m.timed && len(m.text) < 40 && restartWords.in(m.text, 0)) && (m.timed || !h.timed):
 		return h.down(m.text)
 	case !m.timed && loaderBanner.MatchString(m.text):
 		return h.loader(m.text)
 	case !m.timed && handover.MatchString(m.text):
-		if h.place != inKernel {
-			h.place = handed
-		}
-		h.timed = false
-		return finding{phase: PhaseLoading}
+		h.went = h.went || h.place == inKernel
+		h.place, h.timed = handed, false
+		return finding{phase: PhaseLoading, kernel: true}
 	}
-	if id, ok := bannerOf(m.text); ok && h.credible(m, line) {
-		if !m.timed && h.place == inKernel && h.went && !h.died {
-			h.doubt = id // `cat /proc/version` looks the same
+	if id, build, ok := readBanner(m.text); ok && h.credible(m) {
+		if !m.timed && !m.damaged && h.place == inKernel && h.went && !h.died {
+			h.doubt, h.doubtBuild = id, build // `cat /proc/version` looks the same
 			return finding{}
 		}
-		h.timed = m.timed
-		return h.banner(id)
+		h.timed = m.timed || m.damaged
+		return h.banner(id, build)
 	}
 	h.timed = h.timed || m.timed
+	if m.timed && h.place == inLoader { // noise has hit the banner
+		h.place = handed
+		return finding{kernel: true}
+	}
 	if initRun.MatchString(m.text) || m.timed && m.sec > 10 {
 		h.went = true
 	}
@@ -131,6 +139,9 @@ func (h *bootHistory) message(m message, line string) finding {
 		return finding{stage: StagePanic, rank: rankTrouble, what: "crash suspected: " + m.text}
 	}
 	f := kernelSign(m.text)
+	if f.stage == StageOops && h.timed && !m.timed && !m.damaged && bugLine.MatchString(m.text) {
+		return finding{} // a program's word
+	}
 	if f.stage == "" && h.place != inKernel && !m.timed {
 		f = loaderComplaint(m.text)
 	}
@@ -139,11 +150,11 @@ func (h *bootHistory) message(m message, line string) finding {
 
 // credible says that a banner is a kernel's own: at time zero, or without any
 // time where the log has none, or with a damaged one.
-func (h *bootHistory) credible(m message, line string) bool {
+func (h *bootHistory) credible(m message) bool {
 	if m.timed {
 		return m.sec < 1
 	}
-	return !h.timed || strings.HasPrefix(strings.TrimSpace(line), "[") || h.place != inKernel
+	return !h.timed || m.damaged || h.place != inKernel
 }
 
 // isWanted says that the kernel seen may be the one that is waited for.
@@ -175,10 +186,11 @@ func (h *bootHistory) loader(line string) finding {
 	if h.loaders == nil {
 		h.loaders = map[string]int{}
 	}
-	if _, known := h.loaders[line]; (known || len(h.loaders) < maxLoaders) && !loaderMenu.MatchString(line) {
-		h.loaders[line]++
+	name := loaderBanner.FindString(line) // its version may be hit by noise
+	if !loaderMenu.MatchString(line) {
+		h.loaders[name]++
 	}
-	if n := h.loaders[line]; n >= loaderLoop {
+	if n := h.loaders[name]; n >= loaderLoop {
 		f.stage, f.wait = StageLoop, 0
 		f.what = fmt.Sprintf("the boot loader began %d times and no kernel came: %s", n, line)
 	}
@@ -195,32 +207,38 @@ func (h *bootHistory) atPrompt(part string) bool {
 
 // banner judges a kernel banner. The same one twice in a row is an early and a
 // real console; after init ran, or a third time, it is a machine that restarts.
-func (h *bootHistory) banner(id string) finding {
-	f := finding{phase: PhaseKernel, again: true, rank: rankTrouble}
+func (h *bootHistory) banner(id, build string) finding {
+	f := finding{phase: PhaseKernel, again: true, kernel: true, rank: rankTrouble}
 	restarted := h.went || h.died
 	h.went, h.died, h.place, h.loaders = false, false, inKernel, nil
 	switch {
 	case h.first == "":
-		h.first, h.banners = id, 1
-	case !restarted && damaged(h.first, id): // noise on one of two consoles
+		h.first, h.build, h.banners = id, build, 1
+	case damaged(h.first, id) && (!restarted || build != "" && build == h.build): // by noise
 		if !h.isWanted() {
-			h.first = id
+			h.first, h.build = id, build
 		}
-		h.banners++
-		return finding{}
+		return h.same(f, restarted)
 	case !sameKernel(h.first, id):
 		// One kernel may load another, but only towards the wanted one.
 		if h.wanted != "" && !globbed(h.wanted, h.first) && globbed(h.wanted, id) {
-			h.first, h.banners = id, 1
+			h.first, h.build, h.banners = id, build, 1
 			return f
 		}
 		f.stage, f.what = StageRestart, "unexpected restart, running "+id+" instead of "+h.first
-	case restarted || h.banners >= 2:
-		f.stage, f.what = StageLoop, "crash suspected: "+id+" began again without having been asked"
 	default:
+		return h.same(f, restarted)
+	}
+	return f
+}
+
+// same judges the first banner seen again.
+func (h *bootHistory) same(f finding, restarted bool) finding {
+	if !restarted && h.banners < 2 {
 		h.banners++
 		return finding{}
 	}
+	f.stage, f.what = StageLoop, "crash suspected: "+h.first+" began again without having been asked"
 	return f
 }
 

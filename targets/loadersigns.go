@@ -16,10 +16,10 @@ const (
 // loaderBanner is the first line of a firmware or boot loader that starts.
 var loaderBanner = regexp.MustCompile(`^(?:U-Boot(?: SPL| TPL)? \d|CFE(?:,| version | for )|Broadcom CFE|RedBoot\(tm\)|Ethernet eth\d: MAC address |YAMON ROM|PMON\d*[ *]|Adam2|SeaBIOS \(|iPXE (?:\(|\d|initialising)|` +
 	`GNU GRUB |GRUB loading|GRUB Loading|Welcome to GRUB|LILO \d|SYSLINUX |ISOLINUX |PXELINUX |EXTLINUX |barebox \d|coreboot-|SLOF \*+|Open Firmware|OpenBIOS \d|OpenBoot |` +
-	`BIOS Date:|American Megatrends|AMIBIOS|Phoenix - AwardBIOS|UEFI Interactive Shell|UEFI firmware|BdsDxe: loading |EDK II|NOTICE:  BL\d+: v|systemd-boot |Hit any key to stop autoboot|\+?RedBoot.*version|Boot version: )`)
+	`BIOS Date:|American Megatrends|AMIBIOS|Phoenix - AwardBIOS|UEFI Interactive Shell|UEFI firmware|BdsDxe: loading |EDK II|NOTICE:  BL\d+: v|systemd-boot |Hit any key to stop autoboot|\+?RedBoot.*version|Boot version: |---RealTek\()`)
 
 // handover is a loader's last word before the kernel's first.
-var handover = regexp.MustCompile(`^(?:Starting kernel|Starting application at|## (?:Booting kernel|Transferring control to Linux|Starting application)|Transferring control to|Starting program at 0x|Now booting linux kernel|Now, booting the kernel|Booting the kernel|Uncompressing Linux|Decompressing Linux|Jumping to (?:Linux|kernel)|Entering kernel|Loading initial ramdisk|Loading ramdisk|EFI stub: |early console in |L4 console|zImage starting|Booting kernel from|OF stdout device is|Starting Linux)`)
+var handover = regexp.MustCompile(`^(?:Starting kernel|Starting application at|## (?:Booting kernel|Transferring control to Linux|Starting application)|Transferring control to|Starting program at 0x|Now booting linux kernel|Now, booting the kernel|Booting the kernel|Uncompressing Linux|Decompressing Linux|Jumping to (?:Linux|kernel)|Entering kernel|Loading initial ramdisk|Loading ramdisk|EFI stub: |early console in |L4 console|zImage starting|Booting kernel from|OF stdout device is)`)
 
 // loaderSign is how a boot loader says that it has no kernel to start.
 type loaderSign struct {
@@ -58,7 +58,7 @@ var (
 )
 
 // loaderMenu is what a loader prints again each time it shows its menu or counts down.
-var loaderMenu = regexp.MustCompile(`^GNU GRUB |^Hit any key to stop autoboot|^BdsDxe: loading `)
+var loaderMenu = regexp.MustCompile(`^GNU GRUB |^iPXE \(|^Hit any key to stop autoboot|^BdsDxe: loading `)
 
 // earlyWords follow a kernel's banner, where a program that prints /proc/version
 // says something else.

@@ -18,6 +18,7 @@ var blurred = [...]struct {
 	{StageRCU, newPattern("detected stalls on CPUs/tasks")},
 	{StagePanic, newPattern("unrecognized/unsupported machine ID")},
 	{StageRCU, newPattern("detected expedited stalls on CPUs")},
+	{StageRCU, newPattern("INFO: RCU detected CPU")},
 	{StageRCU, newPattern("kthread starved for")},
 	{StageOops, newPattern("Unable to handle kernel")},
 	{StageOops, newPattern("kernel NULL pointer dereference")},
@@ -37,6 +38,7 @@ var blurredLoader = [...]struct {
 	{StageRefused, newPattern("you need to load the kernel first")},
 	{StageRefused, newPattern("Could not find kernel image")},
 	{StageRefused, newPattern("Unknown executable format")},
+	{StageRefused, newPattern("must RESET board to recover")},
 	{StageLoader, newPattern("Please RESET the board")},
 	{StageLoader, newPattern("Operating System not found")},
 }
@@ -122,7 +124,7 @@ func noisySign(before, line string, loader bool) finding {
 	before, line = plain(before), plain(line)
 	text, from := before+line, len(before)
 	for _, b := range blurred {
-		if b.words.in(text, from) {
+		if b.words.in(text, from) && !quoted(line, b.words.words) {
 			return finding{stage: b.stage, rank: ranks(b.stage)}
 		}
 	}
@@ -135,7 +137,7 @@ func noisySign(before, line string, loader bool) finding {
 			return f
 		}
 	}
-	if spread(text, panicWords, from) {
+	if spread(text, panicWords, from) && !quoted(line, panicWords) {
 		return finding{stage: StagePanic, rank: ranks(StagePanic),
 			what: "crash suspected: the letters of \"" + panicWords + "\" stand between another writer's: " + strings.TrimSpace(text)}
 	}

@@ -52,7 +52,7 @@ var kernelSigns = [...]sign{
 		[]string{"No working init found", "Requested init ", "doesn't have requested ", "Cannot find init!"}},
 	{StagePanic, regexp.MustCompile(`^(?:Kernel panic(?: - |: )|\(XEN\) Panic on CPU|Error: unrecognized/unsupported (?:machine ID|processor variant))`),
 		[]string{panicWords, "PANIC: early exception", "PANIC: double fault"}},
-	{StageUnpacked, regexp.MustCompile(`^(?:-- System halted|(?:\S+ )?(?:LZMA|XZ|LZO|LZ4|ZSTD|GZIP|XZ-compressed) data is corrupt|invalid compressed format|Error -?\d+ while decompressing|Decoding failed$|(?:Decompressing kernel|Uncompressing Linux)\S* ?.*(?:failed|ERROR|corrupt))`), nil},
+	{StageUnpacked, regexp.MustCompile(`^(?:-+ ?System halted|(?:\S+ )?(?:LZMA|XZ|LZO|LZ4|ZSTD|GZIP|XZ-compressed) data is corrupt|invalid compressed format|Error -?\d+ while decompressing|Decoding failed$|(?:Decompressing kernel|Uncompressing Linux)\S* ?.*(?:failed|ERROR|corrupt))`), nil},
 	{StageLockup, regexp.MustCompile(`^(?:(?:NMI )?(?:watchdog: )?BUG: (?:soft|workqueue) lockup|(?:NMI )?[Ww]atchdog.* hard LOCKUP)`), nil},
 	{StageHungTask, regexp.MustCompile(`^INFO: task .+ blocked (?:in I/O wait )?for more than \d+ seconds`), nil},
 	{StageRCU, regexp.MustCompile(`^(?:(?:rcu: )?INFO: (?:rcu\w*|RCU) (?:self-)?detected .*stall|(?:rcu: )?\w+ kthread starved for \d+ jiffies|RCU detected CPU \d+ stall)`), nil},
@@ -73,14 +73,15 @@ var (
 
 // crashKernel is on the command line of a kernel that runs because another one
 // crashed (kernel Documentation/admin-guide/kdump); a healthy one has crashkernel=.
-var crashKernel = regexp.MustCompile(`ommand line: .*\belfcorehdr=`)
+var crashKernel = regexp.MustCompile(`\belfcorehdr=(?:0x)?[0-9a-fA-F]+K?(?: |$)`)
 
 var (
 	// A printk prefix: level, time, and with CONFIG_PRINTK_CALLER the caller; some
 	// vendors' kernels add the CPU.
 	printkPrefix = regexp.MustCompile(`(?:<\d+>)?\[\s*(\d+\.\d{5,7})(?:@\d+)?\]\s?(?:\[\s*[TC]\d+\]\s?|\(\d\)\s?|c\d\s+)?`)
+	damagedTime  = regexp.MustCompile(`^(?:\[[ \d.]{5,18}\]? ?|[ \d.]{7,18}\] ?)`)
 	syslogPrefix = regexp.MustCompile(`^(?:<\d+>)?(?:\w{3} [ \d]\d [\d:]{8} \S+ )?(?:kern\.\w+ )?(?:kernel: )?`)
-	banner       = regexp.MustCompile(`\bLinux version (\d\S*)(.*)$`)
+	banner       = regexp.MustCompile(`(?:^\W*(?:L[inux]{2,5}|inux) ?v?[ersion]{4,7} ?|Linux version )(\d\S*)(.*)$`)
 	buildNumber  = regexp.MustCompile(`\s(#\d+)\b`)
 	goingDown    = regexp.MustCompile(`^(?:reboot: )?(?:Restarting system(?: with command .*)?|machine restart|Power down|System halted)\.*$`)
 	rebooting    = regexp.MustCompile(`^Rebooting in \d+ seconds`)
@@ -94,9 +95,10 @@ func Survivable(stage string) bool {
 
 // message is one writer's part of a console line.
 type message struct {
-	text  string
-	timed bool
-	sec   float64 // printk time, when timed
+	text    string
+	timed   bool
+	sec     float64 // printk time, when timed
+	damaged bool    // noise has hit the printk time
 }
 
 // messages splits a line where printk prefixes stand in it: a kernel's words
@@ -105,7 +107,7 @@ func messages(line string) []message {
 	line = plain(line)
 	var out []message
 	add := func(m message) {
-		if m.text = strings.TrimSpace(m.text); m.text != "" {
+		if m.text = strings.TrimRight(strings.TrimLeft(m.text, " \t]"), " \t"); m.text != "" {
 			out = append(out, m)
 		}
 	}
@@ -114,7 +116,11 @@ func messages(line string) []message {
 		at = printkPrefix.FindAllStringSubmatchIndex(line, -1)
 	}
 	if len(at) == 0 {
-		add(message{text: syslogPrefix.ReplaceAllString(line, "")})
+		if rest := line[len(damagedTime.FindString(line)):]; len(rest) < len(line) {
+			add(message{text: rest, damaged: true})
+		} else {
+			add(message{text: syslogPrefix.ReplaceAllString(line, "")})
+		}
 		return out
 	}
 	add(message{text: syslogPrefix.ReplaceAllString(line[:at[0][0]], "")})
@@ -124,7 +130,7 @@ func messages(line string) []message {
 			end = at[i+1][0]
 		}
 		sec, _ := strconv.ParseFloat(line[m[2]:m[3]], 64) // digits and a point
-		add(message{line[m[1]:end], true, sec})
+		add(message{text: line[m[1]:end], timed: true, sec: sec})
 	}
 	return out
 }
@@ -182,26 +188,33 @@ func kernelSign(msg string) finding {
 	return finding{}
 }
 
-// says finds words in a message, unless a quotation mark stands before them.
-func says(msg, words string) bool {
+// says finds words in a message, unless they are quoted.
+func says(msg, words string) bool { return strings.Contains(msg, words) && !quoted(msg, words) }
+
+// quoted says that words stand in a message behind a quotation mark.
+func quoted(msg, words string) bool {
 	before, _, ok := strings.Cut(msg, words)
-	return ok && !strings.HasSuffix(before, "'") && !strings.HasSuffix(before, `"`) && !strings.HasSuffix(before, "`")
+	return ok && before != "" && strings.ContainsRune("'\"`", rune(before[len(before)-1]))
 }
 
 // bannerOf returns the identity in a kernel banner: "6.9.3-ks #41".
 func bannerOf(msg string) (string, bool) {
-	if !strings.Contains(msg, "Linux version ") {
-		return "", false
-	}
+	id, _, ok := readBanner(msg)
+	return id, ok
+}
+
+// readBanner also returns the build with its time: "#41 SMP Thu Jun 6 10:11:12 UTC 2024".
+func readBanner(msg string) (id, build string, ok bool) {
 	m := banner.FindStringSubmatch(msg)
 	if m == nil {
-		return "", false
+		return "", "", false
 	}
-	id := m[1]
-	if b := buildNumber.FindStringSubmatch(m[2]); b != nil {
-		id += " " + b[1]
+	id = m[1]
+	if b := buildNumber.FindStringSubmatchIndex(m[2]); b != nil {
+		id += " " + m[2][b[2]:b[3]]
+		build = m[2][b[2]:]
 	}
-	return id, true
+	return id, build, true
 }
 
 // sameKernel compares two identities; a build number cut off by noise is no

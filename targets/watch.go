@@ -170,9 +170,7 @@ func (w *watch) line(line string) {
 		w.onPhase(f.phase)
 		w.tell()
 	}
-	if f.phase != "" {
-		w.turn(f)
-	}
+	w.turn(f)
 	if f.stage != "" {
 		w.bad(f, line)
 	} else if w.settled && f.phase != "" {

@@ -71,6 +71,7 @@ var verdicts = []struct{ name, text, stage, says string }{
 
 	{"a word is none", boot1 + "[  150.000000] random: WARNING is only a word here, as is BUG in this sentence\n", "", ""},
 	{"panic= is none", boot1 + "[    0.100000] Kernel command line: console=ttyS0 panic=1 oops=panic\n", "", ""},
+	{"quoted is none", boot1 + "watchdogd: will reboot after \"Kernel panic - not syncing\" in the log\n", "", ""},
 	{"warning is none", boot1 + "[    9.120000] WARNING: CPU: 0 PID: 88 at drivers/net/foo.c:120\n", "", ""},
 	{"doubled banner", boot1 + boot1 + "[    2.9] Run /init as init process\nlogin: ", "", ""},
 	{"printed by a program", boot1 + "[   12.000000] eth0 up\nLinux version 5.4.0 (other) #3\n", "", ""},

@@ -21,13 +21,14 @@ type pending struct {
 	at time.Time
 }
 
-// turn forgets signs that a loader's or kernel's first line settles: those of
-// the system before, and a loader's doubt that it finds a kernel.
+// turn forgets signs that a line settles: those of the system before, and a
+// loader's doubt that it finds a kernel.
 func (w *watch) turn(f finding) {
-	if !w.begun || w.sign != nil && w.sign.wait > 0 && f.phase == PhaseKernel && f.stage == "" {
+	doubt := w.sign != nil && w.sign.wait > 0 && (w.sign.stage != StageRestart || f.phase == PhaseKernel && f.stage == "")
+	if f.phase != "" && !w.begun || f.kernel && doubt {
 		w.sign = nil
 	}
-	w.begun = true
+	w.begun = w.begun || f.phase != ""
 }
 
 // bad takes a sign; the one of a boot that explains most becomes its verdict.
