@@ -194,6 +194,10 @@ func (at *folder) check(dir string, need int64) error {
 		return nil
 	}
 	kb := (need+1023)>>10 + reserve
+	ram := inMemory(at.mounts.of(at.real))
+	if ram != "" && (at.freeKB < 0 || at.freeKB == 0 && ram != "tmpfs") {
+		at.freeKB = at.memKB // df says nothing of a ramfs, which has no limit of its own
+	}
 	if at.freeKB < 0 {
 		return fmt.Errorf("%s on the target: df says nothing of its free room", dir)
 	}
@@ -202,7 +206,7 @@ func (at *folder) check(dir string, need int64) error {
 	}
 	// df of a RAM disk tells its limit, not what memory is left (half of all by
 	// default, used or not).
-	if ram := inMemory(at.mounts.of(at.real)); ram != "" && at.memKB >= 0 && at.memKB < kb {
+	if ram != "" && at.memKB >= 0 && at.memKB < kb {
 		return &roomError{fmt.Sprintf("the memory that %s lies in (%s)", dir, ram), kb, at.memKB}
 	}
 	return nil

@@ -204,7 +204,7 @@ func (x *Kexec) loadByAgent(ctx context.Context, t *targets.Target, sys *kexecSy
 			initrd = "-"
 		}
 		if _, err := shell(ctx, t.Held, `"$1" kexec load "$2" "$3" "$4" || { rm -f "$1"; exit 1; }`, helper, in.Kernel, initrd, line); err != nil {
-			return "", explainErrno(err)
+			return "", sys.explain(err)
 		}
 		x.notes = append(x.notes, "loaded by kexec_file_load with our own helper")
 		// An open file can be run after its name is gone.
@@ -213,10 +213,14 @@ func (x *Kexec) loadByAgent(ctx context.Context, t *targets.Target, sys *kexecSy
 	return "", fmt.Errorf("our helper cannot be put on the target: %w", errors.Join(causes...))
 }
 
-// explainErrno adds in words what a failed kexec_file_load means.
-func explainErrno(err error) error {
+// explain adds in words what a failed kexec_file_load means.
+func (s *kexecSystem) explain(err error) error {
+	denied := "the kernel does not permit it: is the login confined (a container, no CAP_SYS_BOOT)?"
+	if s.locked() {
+		denied = "the running kernel is locked down (" + s.lockdown + ") and does not accept the image's signature: sign it with a key that the kernel knows, or switch Secure Boot or lockdown= off"
+	}
 	for errno, why := range map[string]string{
-		"1":   "the kernel does not permit it: is the login confined (a container, no CAP_SYS_BOOT), or is only a signed kernel wanted?",
+		"1":   denied,
 		"8":   "the running kernel does not know the image's format: x86 wants a bzImage, arm64 an uncompressed Image",
 		"12":  "the target is short of memory",
 		"16":  "another kexec is under way",
