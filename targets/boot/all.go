@@ -19,5 +19,6 @@ func All() map[string]func() targets.Booter {
 		"systemd-boot": func() targets.Booter { return new(SDBoot) },
 		"sysupgrade":   func() targets.Booter { return new(Sysupgrade) },
 		"uboot":        func() targets.Booter { return new(UBoot) },
+		"uboot-env":    func() targets.Booter { return new(UBootEnv) },
 	}
 }
