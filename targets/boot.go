@@ -28,10 +28,11 @@ type BootLog struct {
 // Intervals of a boot's polling over SSH; the OS gives no event for a machine
 // that comes up.
 const (
-	pollFirst = 250 * time.Millisecond
-	pollLast  = 4 * time.Second
-	tryTime   = 10 * time.Second // for a dial while a machine goes down or talks on its console
-	lastTry   = 5 * time.Second  // for the one dial after a silent console
+	pollAbsent = 100 * time.Millisecond // while nobody listens there
+	pollFirst  = 250 * time.Millisecond
+	pollLast   = 4 * time.Second
+	tryTime    = 10 * time.Second // for a dial while a machine goes down or talks on its console
+	lastTry    = 5 * time.Second  // for the one dial after a silent console
 )
 
 // errBootTime is the cause when Timeouts.Boot has run out.

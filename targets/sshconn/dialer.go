@@ -110,7 +110,7 @@ func (d *Dialer) hop(ctx context.Context, from *ssh.Client, h host, o targets.Di
 
 // attempt makes one connection and one handshake.
 func (d *Dialer) attempt(ctx context.Context, from *ssh.Client, h host, o targets.DialOptions) (*ssh.Client, *link, *targets.LinkError) {
-	raw, err := connect(ctx, from, h)
+	raw, err := connect(ctx, from, h, o.AfterBoot)
 	if err != nil {
 		return nil, nil, &targets.LinkError{Phase: "connect", Err: fmt.Errorf("%s: %w", h, explainConnect(ctx, h, err))}
 	}
@@ -183,8 +183,8 @@ func (d *Dialer) enter(ctx context.Context, addr string) (leave func(), err erro
 	}
 }
 
-// connect opens the byte stream to h.
-func connect(ctx context.Context, from *ssh.Client, h host) (net.Conn, error) {
+// connect opens the byte stream to h, which comes up now when booting is set.
+func connect(ctx context.Context, from *ssh.Client, h host, booting bool) (net.Conn, error) {
 	limit := h.connectTimeout
 	if limit == 0 {
 		limit = connectTimeout
@@ -199,6 +199,9 @@ func connect(ctx context.Context, from *ssh.Client, h host) (net.Conn, error) {
 	}
 	// Keepalives are ours alone: none may cross the link during a trial.
 	dialer := net.Dialer{KeepAlive: -1}
+	if booting {
+		return knock(ctx, &dialer, h.addr())
+	}
 	return dialer.DialContext(ctx, "tcp", h.addr())
 }
 
