@@ -13,6 +13,8 @@ import (
 func FuzzLoad(f *testing.F) {
 	f.Add(fullLab)
 	paths, _ := filepath.Glob("testdata/*.txtar")
+	more, _ := filepath.Glob("testdata/drivers/*.txtar")
+	paths = append(paths, more...)
 	for _, p := range paths {
 		b, err := os.ReadFile(p)
 		if err != nil {
@@ -31,13 +33,15 @@ func FuzzLoad(f *testing.F) {
 		if err := os.WriteFile(name, []byte(s), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		lab, ds := load(name, nil, testEnv, testDrivers())
-		if (lab == nil) != ds.HasErrors() {
-			t.Error("a lab goes with no errors, and only then")
-		}
-		for _, line := range strings.Split(ds.String(), "\n") {
-			if strings.ContainsFunc(line, badControl) {
-				t.Errorf("control character in %q", line)
+		for _, d := range []drivers{testDrivers(), allDrivers()} {
+			lab, ds := load(name, nil, testEnv, d)
+			if (lab == nil) != ds.HasErrors() {
+				t.Error("a lab goes with no errors, and only then")
+			}
+			for _, line := range strings.Split(ds.String(), "\n") {
+				if strings.ContainsFunc(line, badControl) {
+					t.Errorf("control character in %q", line)
+				}
 			}
 		}
 		again := Format(Format([]byte(s)))

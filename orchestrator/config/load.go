@@ -57,6 +57,7 @@ type loader struct {
 	eval    *evaluator
 	classes map[string]*body // merged, by name
 	places  map[string][]string
+	kinds   map[string][]string // see schema
 	claims  []claim
 	loose   bool // numbers become text; see loosely
 }

@@ -28,8 +28,12 @@ func (l *loader) placesOf(name string) []string {
 // validIn lists the attributes and blocks of a top-level kind of block.
 func (l *loader) validIn(kind string) []string { return l.schema()[kind] }
 
-// schema lists the attributes of each kind of block.
+// schema lists the attributes of each kind of block, made once: a file may have
+// thousands of unknown blocks.
 func (l *loader) schema() map[string][]string {
+	if l.kinds != nil {
+		return l.kinds
+	}
 	m := map[string][]string{
 		"target":   names(reflect.TypeOf(targetBlock{})),
 		"class":    names(reflect.TypeOf(targetBlock{})),
@@ -55,5 +59,6 @@ func (l *loader) schema() map[string][]string {
 	for kind, make := range l.drivers.workloads {
 		m["workload \""+kind+"\""] = names(reflect.TypeOf(make()).Elem())
 	}
+	l.kinds = m
 	return m
 }
