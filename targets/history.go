@@ -165,7 +165,7 @@ func (h *bootHistory) down(msg string) finding {
 	f := finding{phase: PhaseDown}
 	if h.place == inKernel && h.isWanted() {
 		f.stage, f.wait = StageRestart, restartWait
-		f.what = fmt.Sprintf("unexpected restart: %s went down without having been asked (%s)", h.first, msg)
+		f.what = fmt.Sprintf("%s went down without having been asked (%s)", h.first, msg)
 	}
 	h.place, h.went, h.timed = unknown, true, false
 	return f
@@ -177,10 +177,10 @@ func (h *bootHistory) loader(line string) finding {
 	switch {
 	case h.place == inKernel && h.isWanted():
 		f.stage, f.wait = StageRestart, restartWait
-		f.what = fmt.Sprintf("unexpected restart: the boot loader began again after %s had started (%s)", h.first, line)
+		f.what = fmt.Sprintf("the boot loader began again after %s had started (%s)", h.first, line)
 	case h.place == handed:
 		f.stage, f.wait = StageRestart, restartWait
-		f.what = fmt.Sprintf("unexpected restart: the boot loader began again before the kernel said a word (%s)", line)
+		f.what = fmt.Sprintf("the boot loader began again before the kernel said a word (%s)", line)
 	}
 	h.place, h.went, h.timed = inLoader, true, false
 	if h.loaders == nil {
