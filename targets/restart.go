@@ -142,7 +142,7 @@ func (t *Target) restartBySSH(ctx context.Context) error {
 // else a new one.
 func (t *Target) running(ctx context.Context) (Conn, string, error) {
 	if t.Held != nil {
-		hctx, stop := context.WithTimeout(ctx, tryTime)
+		hctx, stop := context.WithTimeout(ctx, tryTime/2)
 		id, err := ReadBootID(hctx, t.Held)
 		stop()
 		if err == nil {

@@ -48,7 +48,7 @@ func (t *Target) restartBySysRq(ctx context.Context) error {
 		return err // what talks on may be anything
 	}
 	if e := h.byShell(ctx); e != nil {
-		return errors.Join(err, e)
+		return joined([]error{err, e})
 	}
 	return nil
 }
