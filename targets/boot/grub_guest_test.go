@@ -37,9 +37,12 @@ func grubGuest(t *testing.T, dir string) (*targetstest.Machine, *targets.Target,
 	m, tg := guest(t, "-drive", "if=none,id=d0,format=raw,cache=writethrough,file="+dir+"/disk.img", "-device", "virtio-blk-pci,drive=d0,bootindex=0")
 	g := new(Grub)
 	tg.Boot = g
-	tg.Timeout.Silence = 30 * time.Second // GRUB loads without a word
+	tg.Timeout.Silence = 40 * time.Second // GRUB loads without a word
 	return m, tg, g
 }
+
+// humanEntry is somebody's own entry, which stays.
+const humanEntry = "menuentry 'memory test' { linux16 /memtest }\n"
 
 // TestGrubSeries boots good, panicking, hanging and wrong kernels once each, again
 // and again: every one is classified, and the default comes back every time.
@@ -56,6 +59,9 @@ func TestGrubSeries(t *testing.T) {
 	wrong.Release = "6.12.*"
 	kernels := []targets.Kernel{good, grubKernel(t, dir, "6.12", "panic"), grubKernel(t, dir, "6.1", "spin"), wrong}
 	powerOn(t, m, tg)
+	if _, err := shell(t.Context(), tg.Held, `printf %s "$1" >/boot/grub/custom.cfg; sync`, humanEntry); err != nil {
+		t.Fatal(err)
+	}
 	for i := range boots {
 		k := kernels[i%len(kernels)]
 		begin := time.Now()
@@ -84,14 +90,54 @@ func TestGrubSeries(t *testing.T) {
 			t.Errorf("boot %d: the default did not come back: %v %s", i, err, state)
 		}
 	}
-	// What a person finds on the machine.
+	grubMachineLeft(t, tg)
+	grubGuestRefuses(t, tg, good)
+}
+
+// grubMachineLeft looks at what a person finds on the machine.
+func grubMachineLeft(t *testing.T, tg *targets.Target) {
 	custom, err := shell(t.Context(), tg.Held, "cat /boot/grub/custom.cfg")
-	if err != nil || strings.Count(custom, "menuentry") != 1 || !strings.Contains(custom, "search --no-floppy --fs-uuid --set=root ") {
+	if err != nil || !strings.HasPrefix(custom, humanEntry+entriesBegin) || strings.Count(custom, "menuentry") != 2 ||
+		!strings.Contains(custom, "search --no-floppy --fs-uuid --set=root ") {
 		t.Errorf("%v\n%s", err, custom)
 	}
 	check := exec.Command(targetstest.Tool(t, "grub-script-check"))
 	check.Stdin = strings.NewReader(custom)
 	if out, err := check.CombinedOutput(); err != nil {
 		t.Errorf("GRUB cannot read our entry: %v %s\n%s", err, out, custom)
+	}
+	// Power may fail now: the block is whole and in the same place.
+	env, err := shell(t.Context(), tg.Held, "wc -c </boot/grub/grubenv; grep saved_entry /boot/grub/grubenv")
+	if err != nil || strings.TrimSpace(env) != "1024\nsaved_entry=default" {
+		t.Errorf("%v %q", err, env)
+	}
+}
+
+// grubGuestRefuses spoils the machine in ways that only a real one has.
+func grubGuestRefuses(t *testing.T, tg *targets.Target, k targets.Kernel) {
+	k.Image.Kernel = fileOf(t, "other", strings.Repeat("x", 1<<20))
+	for _, c := range []struct{ name, spoil, repair, want string }{
+		{"full", "rm -f /boot/kernsweep-*; fallocate -l $(($(df -k /boot | awk 'END { print $4 }') - 3000))K /boot/human", "rm /boot/human", "/boot has "},
+		{"read-only", "mount -o remount,ro /boot", "mount -o remount,rw /boot", "/boot is mounted read-only (ext4)"},
+		{"damaged markers", "sed -i '/END kernsweep/d' /boot/grub/custom.cfg", "rm /boot/grub/custom.cfg", "are damaged"},
+		{"stuck", "n=$(sed 's/.*kernsweep.nonce=//' /proc/cmdline); mkdir -p /f; cat /proc/cmdline >/f/c; echo ' kernsweep.nonce=00ff' >>/f/c; tr -d '\n' </f/c >/f/d; mount -o bind /f/d /proc/cmdline; " +
+			"sed -i 's/^next_entry=.*/next_entry=kernsweep-00ff/; s/#\\{24\\}$//' /boot/grub/grubenv; truncate -s 1024 /boot/grub/grubenv; tr '\\0' '#' </boot/grub/grubenv >/f/e; cat /f/e >/boot/grub/grubenv",
+			"umount /proc/cmdline", "did not clear next_entry"},
+	} {
+		if _, err := shell(t.Context(), tg.Held, c.spoil); err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		conn := tg.Held
+		g := &Grub{Command: "touch /run/rebooted"}
+		k.Nonce = "kernsweep.nonce=0011"
+		err := g.Boot(t.Context(), tg, k)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v; want %q", c.name, err, c.want)
+		}
+		t.Logf("%s: %v", c.name, err)
+		if said, err := shell(t.Context(), conn, c.repair+"; ls /run/rebooted 2>/dev/null; grep next_entry=. /boot/grub/grubenv; true"); err != nil || said != "" {
+			t.Errorf("%s: %v %s", c.name, err, said)
+		}
 	}
 }
