@@ -11,6 +11,7 @@ func All() map[string]func() targets.Booter {
 		"cfe":          func() targets.Booter { return new(CFE) },
 		"command":      func() targets.Booter { return new(Command) },
 		"grub":         func() targets.Booter { return new(Grub) },
+		"extlinux":     func() targets.Booter { return new(Extlinux) },
 		"kexec":        func() targets.Booter { return new(Kexec) },
 		"none":         func() targets.Booter { return new(None) },
 		"pxe":          func() targets.Booter { return new(PXE) },

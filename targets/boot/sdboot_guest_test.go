@@ -1,10 +1,12 @@
 package boot
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"kernsweep/targets"
 	"kernsweep/targets/targetstest"
@@ -107,43 +109,64 @@ func efiGuest(t *testing.T) (*targetstest.Machine, *targets.Target) {
 		"-drive", "if=none,id=d0,format=raw,cache=writethrough,file="+disk, "-device", "virtio-blk-pci,drive=d0,bootindex=0")
 }
 
-// The whole way on a machine with EFI firmware: a kernel that panics, back to
-// the default by power, and one that works.
+// oneShots boots kernels that have those faults, "" being none, each once from
+// the default kernel, and checks that a power cycle brings that one back. mount
+// gives the running system its boot partition.
+func oneShots(t *testing.T, m *targetstest.Machine, tg *targets.Target, mount func(), faults ...string) {
+	t.Helper()
+	if os.Getenv("KERNSWEEP_LONG") != "" {
+		faults = []string{"panic", "", "spin", "reboot", "", "panic"}
+	}
+	for _, fault := range faults {
+		mount()
+		k := labKernel(t, "6.12", "")
+		if fault != "" {
+			k = labKernel(t, "6.12", "lab.fault="+fault)
+		}
+		begin := time.Now()
+		rec, err := bootGuest(t, tg, k)
+		t.Logf("fault %q after %s: %v", fault, time.Since(begin).Round(time.Second), err)
+		switch fault {
+		case "":
+			if err != nil || !rec.Proven || !strings.Contains(rec.Cmdline, "lab.entry=default "+ownArgs) {
+				t.Fatalf("%v: %+v", err, rec)
+			}
+		case "panic":
+			wantStage(t, err, targets.StagePanic)
+		case "spin":
+			wantStage(t, err, targets.StageHang, targets.StageLockup, targets.StageRCU)
+		default:
+			var be *targets.BootError
+			if !errors.As(err, &be) {
+				t.Errorf("%v is no fact about the kernel", err)
+			}
+		}
+		begin = time.Now()
+		powerOn(t, m, tg)
+		t.Logf("the default answers %s after power-on", time.Since(begin).Round(time.Second))
+		if r := release(t, tg); !strings.HasPrefix(r, "6.1.") {
+			t.Fatalf("after a power cycle %s runs", r)
+		}
+	}
+}
+
+// The whole way on a machine with EFI firmware.
 func TestSDBootGuest(t *testing.T) {
 	t.Parallel()
 	m, tg := efiGuest(t)
-	b := &SDBoot{}
-	tg.Boot = b
-	mountESP := func() {
-		if _, err := shell(t.Context(), tg.Held, "mkdir -p /efi && mount -t vfat /dev/vda1 /efi"); err != nil {
-			t.Fatal(err)
-		}
-	}
+	tg.Boot = &SDBoot{}
 	powerOn(t, m, tg)
 	if _, err := bootGuest(t, tg, labKernel(t, "6.12", "")); err == nil || !strings.Contains(err.Error(), "mount the ESP") {
 		t.Errorf("without the ESP: %v", err)
 	}
-	login(t, tg)
-	mountESP()
-	_, err := bootGuest(t, tg, labKernel(t, "6.12", "lab.fault=panic"))
-	wantStage(t, err, targets.StagePanic)
-	powerOn(t, m, tg)
-	if r := release(t, tg); !strings.HasPrefix(r, "6.1.") {
-		t.Errorf("after a power cycle %s runs", r)
-	}
-	mountESP()
-	rec, err := bootGuest(t, tg, labKernel(t, "6.12", ""))
-	if err != nil || !rec.Proven || !strings.Contains(rec.Cmdline, "lab.entry=default "+ownArgs) {
-		t.Fatalf("%v: %+v", err, rec)
-	}
-}
-
-// login logs in again, where the last Boot closed the link.
-func login(t *testing.T, tg *targets.Target) {
-	t.Helper()
 	conn, err := tg.Dial(t.Context(), tg.SSH, targets.DialOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	tg.Held = conn
+	oneShots(t, m, tg, func() {
+		if _, err := shell(t.Context(), tg.Held, "mkdir -p /efi && mount -t vfat /dev/vda1 /efi"); err != nil {
+			t.Fatal(err)
+		}
+	}, "panic")
 }
