@@ -41,7 +41,7 @@ func labTarget(t testing.TB, m *targetstest.Machine, port int) *targets.Target {
 		Name: "lab", Arch: "amd64", Power: m, Console: m, Ready: labReady,
 		SSH: targets.SSH{Host: "127.0.0.1", Port: port, User: "root", Key: labFile(t, "keys/id_ed25519"),
 			ConfigFile: "none", KnownHosts: labFile(t, "keys/known_hosts"), HostKeys: []string{hostKeyOf(t)}},
-		Timeout: targets.Timeouts{Boot: 4 * time.Minute, Down: 90 * time.Second, Silence: 20 * time.Second, Exec: 60 * time.Second},
+		Timeout: targets.Timeouts{Boot: 4 * time.Minute, Down: 90 * time.Second, Silence: 45 * time.Second, Exec: 60 * time.Second},
 		Dial:    sshconn.New(zap.NewNop()).Dial,
 	}
 }
@@ -183,7 +183,6 @@ func TestUBootX86(t *testing.T) {
 	m := &deafMachine{Machine: machine}
 	tg := labTarget(t, machine, port)
 	tg.Console, tg.Power, tg.Serve = m, m, serveTFTP(t)
-	tg.Timeout.Silence = 15 * time.Second
 	u := &UBoot{Netload: Netload{TFTP: tftpAddress}, Setup: []string{"pci enum"}, loaderNet: loaderNet{Address: "10.0.2.15", Gateway: "10.0.2.2"},
 		KernelAddr: "0x4000000", InitrdAddr: "0x8000000"}
 	if err := u.Check(); err != nil {
