@@ -234,7 +234,7 @@ func (s *grubSystem) checkImage(file string) error {
 		return fmt.Errorf("the image is for %s, and the target is %s (%s)", image.arch, arch, s.machine)
 	}
 	if s.secureBoot && !image.signed {
-		return errors.New("Secure Boot is on, and this image carries no signature, so GRUB would refuse it: sign it with a key that the firmware or shim knows, or switch Secure Boot off")
+		return errors.New("the firmware has Secure Boot on, and this image carries no signature, so GRUB would refuse it: sign it with a key that the firmware or shim knows, or switch Secure Boot off")
 	}
 	return nil
 }
