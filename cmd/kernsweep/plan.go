@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -54,7 +55,7 @@ func (a *app) planCmd() *cobra.Command {
 			} else {
 				err = p.WriteText(a.out)
 			}
-			return errors.Join(err, missingImages(lab, p))
+			return errors.Join(err, a.notReady(lab, p))
 		},
 	}
 	sel.flags(c)
@@ -97,6 +98,16 @@ func drawSeed() int64 {
 	var b [4]byte
 	_, _ = rand.Read(b[:]) // never fails (Go 1.24 and later)
 	return int64(binary.LittleEndian.Uint32(b[:])%999_999) + 1
+}
+
+// notReady is what keeps a plan from being run: image files that are missing,
+// and rehearsals that the sweep demands. Nothing is contacted for it.
+func (a *app) notReady(lab *config.Lab, p *plan.Plan) error {
+	err := missingImages(lab, p)
+	if e := orchestrator.CheckRehearsals(a.runs, lab, p, time.Now()); e != nil {
+		err = errors.Join(err, usage(e))
+	}
+	return err
 }
 
 func missingImages(lab *config.Lab, p *plan.Plan) error {

@@ -36,7 +36,7 @@ beginning of one, a path, or "latest". Earlier attempts are kept; the newest val
 			if err != nil {
 				return err
 			}
-			if err := missingImages(lab, p); err != nil {
+			if err := a.notReady(lab, p); err != nil {
 				return err
 			}
 			release, err := a.claim(lab, p)

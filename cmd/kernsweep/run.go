@@ -48,7 +48,7 @@ Exit status: 0 all trials ok, 1 a kernel or workload failed, 2 usage or configur
 			if err != nil {
 				return err
 			}
-			if err := missingImages(lab, p); err != nil {
+			if err := a.notReady(lab, p); err != nil {
 				return err
 			}
 			release, err := a.claim(lab, p)
