@@ -32,7 +32,7 @@ type UBoot struct {
 var ubootKind = loaderKind{
 	name: "U-Boot",
 	// "=> ", "U-Boot> ", "u-boot>", "ath> ", "Marvell>> ", "maltael # ", "(IPQ) # ", "MT7621 # ", "VoCore > "
-	prompt: `=>|[A-Za-z0-9(][A-Za-z0-9()_.-]{0,30} ?(?:>>?|#)|[A-Za-z0-9(][A-Za-z0-9()_. -]{0,30} (?:>>?|#)`,
+	prompt: `=>|[A-Za-z0-9(][A-Za-z0-9()_.-]{0,30}>>?|[A-Za-z0-9(][A-Za-z0-9()_. -]{0,30} (?:>>?|#)`,
 	keys:   " \x03",
 	line:   240, // CONFIG_SYS_CBSIZE is 256 or more
 	begin:  regexp.MustCompile(`(?m)^U-Boot(?: SPL| TPL)? \d|[Aa]utoboot|Hit .*key|Press .* to (?:stop|abort|enter)|Type .* to stop|^DRAM: `),

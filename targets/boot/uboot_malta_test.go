@@ -67,7 +67,7 @@ func TestUBootMalta(t *testing.T) {
 		"-netdev", fmt.Sprintf("user,id=n0,hostfwd=tcp:127.0.0.1:%d-:22", port), "-device", "pcnet,netdev=n0")
 	tg := labTarget(t, m, port)
 	tg.Arch, tg.Serve = "mipsle", serveTFTP(t)
-	u := &UBoot{Netload: Netload{TFTP: tftpAddress}, loaderNet: loaderNet{Address: "10.0.2.15", Gateway: "10.0.2.2"},
+	u := &UBoot{Netload: Netload{TFTP: tftpMalta}, loaderNet: loaderNet{Address: "10.0.2.15", Gateway: "10.0.2.2"},
 		// This loader tells the kernel of an initrd in a way that Linux does not read.
 		Commands: []string{"tftpboot 0x84000000 ${ks_kernel}", "tftpboot 0x85000000 ${ks_initrd}",
 			"setenv bootargs ${ks_args} rd_start=0x85000000 rd_size=0x${filesize}", "bootm 0x84000000"}}
