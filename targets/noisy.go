@@ -47,8 +47,8 @@ const panicWords = "Kernel panic - not syncing"
 
 // Limits of words between whose letters another writer's stand.
 const (
-	maxGap  = 8 // letters of the other in a row
-	maxSpan = 3 // times the length of the words
+	maxGap  = 14 // letters of the other in a row
+	maxSpan = 4 // times the length of the words
 )
 
 // pattern searches words of at most 63 letters with a few errors.

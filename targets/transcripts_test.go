@@ -268,3 +268,60 @@ func TestTranscriptBoots(t *testing.T) {
 		})
 	}
 }
+
+// Noise may hit decisive words themselves: any letter lost or doubled, and the
+// line broken anywhere.
+func TestNoiseInDecisiveWords(t *testing.T) {
+	for _, b := range blurred {
+		words := b.words.words
+		for i := range len(words) {
+			for how, hit := range map[string]string{
+				"lost":    words[:i] + words[i+1:],
+				"doubled": words[:i] + words[i:i+1] + words[i:],
+				"broken":  words[:i] + "\r" + words[i:],
+			} {
+				var h bootHistory
+				stage := ""
+				for _, line := range strings.Split("[    1.000000] x\r~~ "+hit+" 1", "\r") {
+					if f := h.read(line); f.stage != "" {
+						stage = f.stage
+					}
+				}
+				if stage != b.stage {
+					t.Errorf("%q (%s): %q, want %s", hit, how, stage, b.stage)
+				}
+			}
+		}
+	}
+}
+
+// Two writers whose letters stand between each other's: a panic is suspected, or
+// at the least the boot is none.
+func TestWritersInterleavedByLetter(t *testing.T) {
+	const crash = "[    3.200117] Kernel panic - not syncing: Attempted to kill init! exitcode=0x00000200\r\n"
+	const other = "[ks-agent: cannot open /dev/virtio-ports/ks0: no such device or address, giving up now\r\n"
+	missed := 0
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		merged, a, b := "", crash, other
+		for len(a) > 0 && len(b) > 0 {
+			from := &a
+			if r.IntN(2) == 0 {
+				from = &b
+			}
+			n := min(1+r.IntN(2), len(*from))
+			merged, *from = merged+(*from)[:n], (*from)[n:]
+		}
+		synctest.Test(t, func(t *testing.T) {
+			v, _, _ := watched(t, []string{boot1, merged + a + b}, watchOptions{Ready: regexp.MustCompile(`login: $`)})
+			if v == nil {
+				missed++
+			} else if v.Stage != StagePanic {
+				t.Errorf("%+v", *v)
+			}
+		})
+	}
+	if missed > 10 { // the silence that follows decides those
+		t.Errorf("%d of 200 were not suspected", missed)
+	}
+}
