@@ -210,3 +210,25 @@ func TestPersistentRefusesAtOnce(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// What runs on a target is read by its shell, which on a router is BusyBox.
+func TestScriptsInShells(t *testing.T) {
+	for _, script := range []string{realDirScript, overlayLogScript, roomScript, sdScript, oneShotScript, extlinuxScript} {
+		for _, sh := range [][]string{{"dash"}, {"bash"}, {"busybox", "ash"}} {
+			if out := run(t, append(sh, "-n", "-c", script)...); out != "" {
+				t.Errorf("%s: %s", sh, out)
+			}
+		}
+	}
+	dir := t.TempDir()
+	for _, sh := range [][]string{{"dash"}, {"bash"}, {"busybox", "ash"}} {
+		for _, sub := range []string{"", "/not/there"} {
+			if out := run(t, append(sh, "-c", realDirScript, "sh", dir+sub)...); strings.TrimSpace(out) != dir {
+				t.Errorf("%s: %q", sh, out)
+			}
+		}
+		if out := run(t, append(sh, "-c", realDirScript, "sh", "/nowhere/at/all")...); out != "/\n" {
+			t.Errorf("%s: %q", sh, out)
+		}
+	}
+}

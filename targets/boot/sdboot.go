@@ -116,7 +116,7 @@ func (b *SDBoot) fits(sys *sdSystem, k targets.Kernel) error {
 		return fmt.Errorf("kernel %s is no EFI program, and systemd-boot starts nothing else: build it with CONFIG_EFI_STUB", k.Name)
 	}
 	if sys.secure && !image.signed {
-		return fmt.Errorf("Secure Boot is on and kernel %s is not signed: the firmware would refuse it; sign it, or switch Secure Boot off", k.Name)
+		return fmt.Errorf("kernel %s is not signed and Secure Boot is on: the firmware would refuse it; sign it, or switch Secure Boot off", k.Name)
 	}
 	if sys.current >= 0 && sys.first >= 0 && sys.current != sys.first {
 		b.notes = append(b.notes, fmt.Sprintf("systemd-boot: the firmware's boot entry %04X runs now, but %04X is the first in its order: when that one starts, the one-shot has no effect (efibootmgr)",

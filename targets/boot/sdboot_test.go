@@ -177,7 +177,7 @@ func TestSDBootFits(t *testing.T) {
 	refuses(t, "ELF", b.fits(efiSystem(), elf), "CONFIG_EFI_STUB")
 	unsigned := elf
 	unsigned.Image.Kernel = "/usr/lib/systemd/boot/efi/systemd-bootx64.efi"
-	refuses(t, "Secure Boot", b.fits(efiSystem("var SecureBoot 0600000001"), unsigned), "is not signed")
+	refuses(t, "Secure Boot", b.fits(efiSystem("var SecureBoot 0600000001"), unsigned), "is not signed and Secure Boot is on")
 }
 
 // The variable's bytes pass every shell whole.

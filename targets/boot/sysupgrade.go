@@ -91,7 +91,7 @@ func (s *Sysupgrade) Boot(ctx context.Context, t *targets.Target, k targets.Kern
 	if err == nil {
 		return nil
 	}
-	if oom := s.cleanUp(ctx, conn); oom != "" {
+	if oom := s.cleanUp(ctx, t); oom != "" {
 		err = fmt.Errorf("%w; the target ran out of memory: %s", err, oom)
 	}
 	var be *targets.BootError

@@ -25,9 +25,9 @@ const (
 // with what sysupgrade said.
 func (s *Sysupgrade) start(ctx context.Context, t *targets.Target, size int64) error {
 	times := t.Timeout.WithDefaults()
-	option := ""
+	option, settings := "", "settings kept"
 	if s.Keep == "nothing" {
-		option = "-n "
+		option, settings = "-n ", "settings not kept"
 	}
 	image, log, code := quoted(s.file(imageName)), quoted(s.file(logName)), quoted(s.file(codeName))
 	command := fmt.Sprintf("PATH=$PATH:/sbin:/usr/sbin; rm -f %s; sysupgrade %s%s >%s 2>&1; echo $? >%s", code, option, image, log, code)
@@ -37,11 +37,7 @@ func (s *Sysupgrade) start(ctx context.Context, t *targets.Target, size int64) e
 		return err
 	}
 	begin := time.Now()
-	kept := "settings kept"
-	if s.Keep == "nothing" {
-		kept = "settings not kept"
-	}
-	s.notes = append(s.notes, fmt.Sprintf("sysupgrade: this boot writes flash: %s, %s, begun at %s", mib(size>>10), kept, begin.UTC().Format("15:04:05Z")))
+	s.notes = append(s.notes, fmt.Sprintf("sysupgrade: this boot writes flash: %s, %s, begun at %s", mib(size>>10), settings, begin.UTC().Format("15:04:05Z")))
 	return s.awaitGone(ctx, t, begin, times.Down)
 }
 
@@ -93,16 +89,28 @@ func (s *Sysupgrade) look(ctx context.Context, conn targets.Conn) (code int, sai
 }
 
 // cleanUp gives the memory back after a failure and returns the kernel's line
-// about one that ran out, if there is one.
-func (s *Sysupgrade) cleanUp(ctx context.Context, conn targets.Conn) string {
+// about one that ran out, if there is one. The process that was ended then may
+// be the one that served our link, so a new one is tried.
+func (s *Sysupgrade) cleanUp(ctx context.Context, t *targets.Target) string {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), cleanTime)
 	defer stop()
+	said, err := s.tidy(ctx, t.Held)
+	var link *targets.LinkError
+	if errors.As(err, &link) {
+		conn, err := t.Dial(ctx, t.SSH, targets.DialOptions{})
+		if err != nil {
+			return "" // the failure that led here is the one that matters
+		}
+		defer conn.Close()
+		said, _ = s.tidy(ctx, conn) // as above
+	}
+	return said
+}
+
+func (s *Sysupgrade) tidy(ctx context.Context, conn targets.Conn) (string, error) {
 	out, err := shell(ctx, conn, `rm -f "$1" "$2" "$3"
 dmesg 2>/dev/null | grep -iE 'out of memory|oom-kill|oom_reaper' | tail -n 1; true`, s.file(imageName), s.file(logName), s.file(codeName))
-	if err != nil {
-		return "" // the failure that led here is the one that matters
-	}
-	return strings.TrimSpace(out)
+	return strings.TrimSpace(out), err
 }
 
 // Settle waits for the first boot's overlay: until it is formatted the flash is

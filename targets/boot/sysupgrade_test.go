@@ -5,6 +5,7 @@ import (
 	"crypto/md5"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -92,6 +93,33 @@ func TestSumsOfAnOldDevice(t *testing.T) {
 			t.Errorf("%q: %v", said, err)
 		}
 	}
+}
+
+// The memory runs out during the transfer, and what is ended for it is the
+// server of our own link.
+func TestSysupgradeTransferKilled(t *testing.T) {
+	image := filepath.Join(t.TempDir(), "image")
+	if err := os.WriteFile(image, []byte("trx"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	gone := false
+	tg := &targets.Target{
+		Held: says(func(c targets.Cmd) (string, targets.Exit, error) {
+			if gone {
+				return "", targets.Exit{}, &targets.LinkError{Phase: "exec", Err: io.EOF}
+			}
+			gone = true // says.Put fails next
+			return "tmpfs /tmp tmpfs rw 0 0\n@@mem\n" + router32 + "@@df\ntmpfs 14336 52 14284 0% /tmp\n", targets.Exit{}, nil
+		}),
+		Dial: func(context.Context, targets.SSH, targets.DialOptions) (targets.Conn, error) {
+			return says(func(targets.Cmd) (string, targets.Exit, error) {
+				return "[ 99.1] Out of memory: Kill process 812 (dropbear) score 38 or sacrifice child\n", targets.Exit{}, nil
+			}), nil
+		},
+	}
+	err := new(Sysupgrade).Boot(t.Context(), tg, targets.Kernel{Name: "k", Image: targets.Image{Kernel: image}})
+	refuses(t, "killed", err, "the target ran out of memory: [ 99.1] Out of memory: Kill process 812 (dropbear)")
+	refuses(t, "killed", err, "sysupgrade: sending image")
 }
 
 func TestSysupgradeSettle(t *testing.T) {
@@ -212,7 +240,6 @@ func TestSysupgradeWhole(t *testing.T) {
 	type result struct {
 		rec   targets.BootRecord
 		calls string
-		left  []string
 	}
 	for name, c := range map[string]struct {
 		mode    string
