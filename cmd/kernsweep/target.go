@@ -240,6 +240,9 @@ func (a *app) boot(ctx context.Context, t *config.Target, k *config.Kernel) erro
 	files := tftp.New(log)
 	defer files.Close()
 	m.Dial, m.Serve, m.Agent = sshconn.New(log).Dial, files.Serve, orchestrator.AgentBytes
+	if m.Power != nil && !tr.Local { // a boot method may have to cycle it
+		m.Power = orchestrator.NewSupply(a.runs, &m, func(s string) { fmt.Fprintln(a.err, live.Safe(s)) })
+	}
 	shared, unshare, err := a.keepConsole(t.Target, "kernsweep boot "+holder(), "")
 	if err != nil {
 		return &statusError{exitInfra, err}
