@@ -73,7 +73,9 @@ menuentry 'kernsweep: it'\''s new' --id kernsweep-00ff --unrestricted {
 	insmod part_gpt
 	insmod ext2
 	search --no-floppy --fs-uuid --set=root 1-2
+	echo 'Loading Linux ...'
 	linux /kernsweep-a.k root=UUID=1 ro 'dyndbg=file a.c +p' 'x=$y;z' ''\''q'\''' '\n'
+	echo 'Loading initial ramdisk ...'
 	initrd /kernsweep-b.i
 	devicetree /kernsweep-c.d
 }

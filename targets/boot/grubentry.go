@@ -32,7 +32,9 @@ func (g grubEntry) text() string {
 		fmt.Fprintf(&b, "\tinsmod %s\n", m)
 	}
 	fmt.Fprintf(&b, "\tsearch --no-floppy --fs-uuid --set=root %s\n", g.uuid)
-	fmt.Fprintf(&b, "\t%s %s", g.linux, grubQuote(g.files.Kernel))
+	// GRUB reads files without a word, a large one for a minute: the console says
+	// which, in the words of other entries, and is not taken for dead meanwhile.
+	fmt.Fprintf(&b, "\techo 'Loading Linux ...'\n\t%s %s", g.linux, grubQuote(g.files.Kernel))
 	for _, w := range splitArgs(g.cmdline) {
 		// GRUB puts a word with blanks into double quotes itself, and escapes those
 		// that are in it already (its grub_create_loader_cmdline).
@@ -40,7 +42,7 @@ func (g grubEntry) text() string {
 	}
 	b.WriteString("\n")
 	if g.files.Initrd != "" {
-		fmt.Fprintf(&b, "\t%s %s\n", g.initrd, grubQuote(g.files.Initrd))
+		fmt.Fprintf(&b, "\techo 'Loading initial ramdisk ...'\n\t%s %s\n", g.initrd, grubQuote(g.files.Initrd))
 	}
 	if g.files.DTB != "" {
 		fmt.Fprintf(&b, "\tdevicetree %s\n", grubQuote(g.files.DTB))
