@@ -21,6 +21,8 @@ const (
 	mostTransfers = 256
 	mostPerClient = 128 // addresses may hide many clients behind them
 	mostRecords   = 200 // of one publication
+
+	errorPause = 100 * time.Millisecond // after a read that failed
 )
 
 // server serves everybody's files at one address.
@@ -70,7 +72,11 @@ func (s *server) listen() {
 			return
 		}
 		if err != nil {
-			s.log.Debug("read", zap.Error(err))
+			s.log.Warn("read", zap.Error(err))
+			select { // one that lasts must not cost a processor
+			case <-s.ctx.Done():
+			case <-time.After(errorPause):
+			}
 			continue
 		}
 		s.request(buf[:n], from, to)
