@@ -67,9 +67,6 @@ func (x *Extlinux) boot(ctx context.Context, t *targets.Target, k targets.Kernel
 	if err != nil {
 		return err
 	}
-	if err := persistent(ctx, conn, sys.dir); err != nil {
-		return err
-	}
 	files := path.Join(sys.dir, "kernsweep") // so surely where the loader can read
 	in, err := x.install(ctx, conn, sys, files, k)
 	if err != nil {

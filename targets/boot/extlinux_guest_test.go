@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"kernsweep/targets"
 	"kernsweep/targets/targetstest"
@@ -66,7 +67,7 @@ func mountDisk(t *testing.T, tg *targets.Target) {
 func TestExtlinuxGuest(t *testing.T) {
 	t.Parallel()
 	m, tg := biosGuest(t)
-	tg.Boot = &Extlinux{}
+	tg.Boot, tg.Timeout.Silence = &Extlinux{}, 90*time.Second // the BIOS reads slowly in an emulator
 	powerOn(t, m, tg)
 	oneShots(t, m, tg, func() { mountDisk(t, tg) }, "")
 }

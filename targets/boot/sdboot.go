@@ -80,9 +80,6 @@ func (b *SDBoot) boot(ctx context.Context, t *targets.Target, k targets.Kernel) 
 	if err := sys.keepsDefault(id); err != nil {
 		return err
 	}
-	if err := persistent(ctx, t.Held, place); err != nil {
-		return err
-	}
 	in, err := installOnce(ctx, t.Held, path.Join(place, "kernsweep"), path.Join(place, "loader/entries"), k)
 	if err != nil {
 		return err

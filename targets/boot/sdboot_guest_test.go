@@ -154,7 +154,7 @@ func oneShots(t *testing.T, m *targetstest.Machine, tg *targets.Target, mount fu
 func TestSDBootGuest(t *testing.T) {
 	t.Parallel()
 	m, tg := efiGuest(t)
-	tg.Boot = &SDBoot{}
+	tg.Boot, tg.Timeout.Silence = &SDBoot{}, 90*time.Second // the firmware reads slowly in an emulator
 	powerOn(t, m, tg)
 	if _, err := bootGuest(t, tg, labKernel(t, "6.12", "")); err == nil || !strings.Contains(err.Error(), "mount the ESP") {
 		t.Errorf("without the ESP: %v", err)

@@ -234,60 +234,65 @@ func newFlashBox(t *testing.T, mode string) *flashBox {
 	return f
 }
 
-// The whole way over real SSH, with a sysupgrade that ends every session and
-// each way it can fail.
-func TestSysupgradeWhole(t *testing.T) {
-	type result struct {
-		rec   targets.BootRecord
-		calls string
-	}
-	for name, c := range map[string]struct {
-		mode    string
-		prepare func(*flashBox)
-		check   func(*testing.T, *flashBox, result, error)
-	}{
-		"works": {"works", nil, func(t *testing.T, f *flashBox, r result, err error) {
-			notes := strings.Join(r.rec.Notes, "\n")
-			if err != nil || r.rec.Release != "5.15.150" || !r.rec.Proven || !strings.Contains(r.calls, "-n ") {
-				t.Errorf("%v %+v %q", err, r.rec, r.calls)
+// flashed is how a boot of a flashBox ended.
+type flashed struct {
+	rec   targets.BootRecord
+	calls string // of sysupgrade
+	err   error
+}
+
+// flashCases are the ways of a sysupgrade that ends every session.
+var flashCases = map[string]struct {
+	mode    string
+	prepare func(*flashBox)
+	check   func(*testing.T, flashed)
+}{
+	"works": {"works", nil, func(t *testing.T, r flashed) {
+		notes := strings.Join(r.rec.Notes, "\n")
+		if r.err != nil || r.rec.Release != "5.15.150" || !r.rec.Proven || !strings.Contains(r.calls, "-n ") {
+			t.Errorf("%v %+v %q", r.err, r.rec, r.calls)
+		}
+		for _, want := range []string{"accepted by the device", "this boot writes flash: 0.8 MiB, settings not kept", "the overlay was ready", "own command line"} {
+			if !strings.Contains(notes, want) {
+				t.Errorf("no note %q in:\n%s", want, notes)
 			}
-			for _, want := range []string{"accepted by the device", "this boot writes flash: 0.8 MiB, settings not kept", "the overlay was ready", "own command line"} {
-				if !strings.Contains(notes, want) {
-					t.Errorf("no note %q in:\n%s", want, notes)
-				}
-			}
-		}},
-		"another device's image": {"works", func(f *flashBox) { _ = os.WriteFile(f.image, []byte("TRX!"), 0o644) },
-			func(t *testing.T, f *flashBox, r result, err error) {
-				var be *targets.BootError
-				if !errors.As(err, &be) || be.Stage != "image refused" || !strings.Contains(err.Error(), "Supported devices: other,thing") {
-					t.Error(err)
-				}
-			}},
-		"no room": {"works", func(f *flashBox) {
-			_ = os.WriteFile(filepath.Join(f.state, "meminfo"), []byte(router32+"MemAvailable: 5000 kB\n"), 0o644)
-		}, func(t *testing.T, f *flashBox, r result, err error) {
-			if err == nil || !strings.Contains(err.Error(), "no room in memory") || r.calls != "" {
-				t.Errorf("%v, calls %q", err, r.calls)
-			}
-		}},
-		"fails and goes on": {"fails", nil, func(t *testing.T, f *flashBox, r result, err error) {
-			if err == nil || !strings.Contains(err.Error(), "ended with status 1 and the system goes on: tar: short read") {
-				t.Error(err)
-			}
-		}},
-		"killed halfway": {"killed", nil, func(t *testing.T, f *flashBox, r result, err error) {
-			if err == nil || !strings.Contains(err.Error(), "ended with status 137") || !strings.Contains(err.Error(), "ran out of memory: [  312.40] Out of memory: Killed process 1511") {
-				t.Error(err)
-			}
-		}},
-		"the old kernel comes back": {"unchanged", nil, func(t *testing.T, f *flashBox, r result, err error) {
+		}
+	}},
+	"another device's image": {"works", func(f *flashBox) { _ = os.WriteFile(f.image, []byte("TRX!"), 0o644) },
+		func(t *testing.T, r flashed) {
 			var be *targets.BootError
-			if !errors.As(err, &be) || be.Stage != targets.StageWrongKernel || !strings.Contains(err.Error(), "4.14.275") {
-				t.Error(err)
+			if !errors.As(r.err, &be) || be.Stage != "image refused" || !strings.Contains(r.err.Error(), "Supported devices: other,thing") {
+				t.Error(r.err)
 			}
 		}},
-	} {
+	"no room": {"works", func(f *flashBox) {
+		_ = os.WriteFile(filepath.Join(f.state, "meminfo"), []byte(router32+"MemAvailable: 5000 kB\n"), 0o644)
+	}, func(t *testing.T, r flashed) {
+		if r.err == nil || !strings.Contains(r.err.Error(), "no room in memory") || r.calls != "" {
+			t.Errorf("%v, calls %q", r.err, r.calls)
+		}
+	}},
+	"fails and goes on": {"fails", nil, func(t *testing.T, r flashed) {
+		if r.err == nil || !strings.Contains(r.err.Error(), "ended with status 1 and the system goes on: tar: short read") {
+			t.Error(r.err)
+		}
+	}},
+	"killed halfway": {"killed", nil, func(t *testing.T, r flashed) {
+		if r.err == nil || !strings.Contains(r.err.Error(), "ended with status 137") || !strings.Contains(r.err.Error(), "ran out of memory: [  312.40] Out of memory: Killed process 1511") {
+			t.Error(r.err)
+		}
+	}},
+	"the old kernel comes back": {"unchanged", nil, func(t *testing.T, r flashed) {
+		var be *targets.BootError
+		if !errors.As(r.err, &be) || be.Stage != targets.StageWrongKernel || !strings.Contains(r.err.Error(), "4.14.275") {
+			t.Error(r.err)
+		}
+	}},
+}
+
+// The whole way over real SSH.
+func TestSysupgradeWhole(t *testing.T) {
+	for name, c := range flashCases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newFlashBox(t, c.mode)
@@ -311,11 +316,11 @@ func TestSysupgradeWhole(t *testing.T) {
 			if conn != nil {
 				defer conn.Close()
 			}
-			r := result{rec: rec}
+			r := flashed{rec: rec, err: err}
 			if b, err := os.ReadFile(filepath.Join(f.state, "calls")); err == nil {
 				r.calls = string(b)
 			}
-			c.check(t, f, r, err)
+			c.check(t, r)
 			left, _ := filepath.Glob(tmp + "/*")
 			if err != nil && len(left) > 0 && c.mode != "unchanged" {
 				t.Errorf("left in the target's memory: %q", left)
