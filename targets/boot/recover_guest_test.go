@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -119,3 +120,38 @@ func TestGuestBehindAnotherOutlet(t *testing.T) {
 type setFunc func(on bool) error
 
 func (f setFunc) Set(_ context.Context, on bool) error { return f(on) }
+
+// What the kernel wrote into the machine's error record store (ACPI ERST) when
+// it crashed is there after the next start, is kept, and then the store is empty.
+func TestGuestKeepsThePanicInPstore(t *testing.T) {
+	t.Parallel()
+	nvram := filepath.Join(t.TempDir(), "erst")
+	m, tg := guest(t, append(guestArgs(t, guestKernel(t, "6.1"), kernelLine),
+		"-object", "memory-backend-file,id=nvram,mem-path="+nvram+",size=0x10000,share=on", "-device", "acpi-erst,memdev=nvram")...)
+	powerOn(t, m, tg)
+	var left targets.Crashes
+	dir := filepath.Join(t.TempDir(), "pstore")
+	if saved, notes, err := left.Collect(t.Context(), tg.Held, dir, true); err != nil || len(saved) != 0 {
+		t.Fatalf("a new store has %q, %q, %v", saved, notes, err)
+	}
+	inGuest(t, tg, "echo c >/proc/sysrq-trigger")
+	powerOn(t, m, tg)
+	saved, notes, err := left.Collect(t.Context(), tg.Held, dir, false)
+	if err != nil || len(saved) == 0 || len(notes) != 0 {
+		t.Fatalf("saved %q, %q, %v", saved, notes, err)
+	}
+	text := ""
+	for _, name := range saved {
+		b, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text += string(b)
+	}
+	if !strings.Contains(text, "sysrq: Trigger a crash") {
+		t.Errorf("%q hold no panic: %.300q", saved, text)
+	}
+	if saved, notes, err := left.Collect(t.Context(), tg.Held, dir, false); err != nil || len(saved) != 0 {
+		t.Errorf("the store still has %q, %q, %v", saved, notes, err)
+	}
+}
