@@ -225,7 +225,7 @@ func (b *booting) openConsole(ctx context.Context, fail func()) error {
 	}
 	b.w = startWatch(rwc, watchOptions{
 		Record: b.log.Console, Note: b.note, Ready: ready, Phase: b.seen, Fail: fail,
-		Wanted: b.k.Release, Tolerant: b.traits.HostBound, Fresh: b.traits.Emulated,
+		Wanted: b.k.Release, Tolerant: b.traits.HostBound, Fresh: b.traits.Emulated || b.traits.OnlyOnce,
 	})
 	b.t.watch = b.w
 	return nil

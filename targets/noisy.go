@@ -48,7 +48,7 @@ const panicWords = "Kernel panic - not syncing"
 // Limits of words between whose letters another writer's stand.
 const (
 	maxGap  = 14 // letters of the other in a row
-	maxSpan = 4 // times the length of the words
+	maxSpan = 4  // times the length of the words
 )
 
 // pattern searches words of at most 63 letters with a few errors.

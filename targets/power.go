@@ -67,6 +67,7 @@ func PowerCycle(ctx context.Context, t *Target) error {
 	}
 	if err == nil {
 		_ = sleep(ctx, powerOff)
+		t.consoleAnew()
 	}
 	// On again whatever happened: nobody wants it left off, and a command that
 	// failed may have worked.

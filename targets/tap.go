@@ -143,6 +143,6 @@ func (p *Tap) Close() {
 	if p.w.tap != p {
 		return
 	}
-	p.w.tap, p.w.sign, p.w.isReady, p.w.begun = nil, nil, false, true
-	p.w.hist = bootHistory{wanted: p.w.hist.wanted, place: inLoader}
+	p.w.tap, p.w.isReady = nil, false
+	p.w.anew(inLoader)
 }

@@ -12,6 +12,7 @@ import (
 const (
 	keepLines  = 40
 	keepEvents = 1000
+	powerPause = time.Second // a machine that starts anew says nothing for so long
 )
 
 // ConsoleEvent is a kernel's complaint or a restart seen on the console.
@@ -42,7 +43,9 @@ type watch struct {
 	tap     *Tap // a boot method's ear, while it drives the console
 	ear     *Tap // a restart's, which listens beside it
 	armed,  // the start was asked for: a loader's prompt is a verdict now
-	begun, // the console is the new start's
+	fresh, // nothing of an earlier start can be on this console
+	begun, // a start was seen
+	paused, // it rested before the start was asked for, as for a power cycle
 	tolerant,
 	settled, // the boot is over: signs are events
 	stopped bool
@@ -82,7 +85,7 @@ func newWatch(rwc io.ReadWriteCloser, o watchOptions) *watch {
 	w := &watch{
 		rwc: rwc, rec: o.Record, note: o.Note, ready: o.Ready, onPhase: o.Phase, onFail: o.Fail,
 		changed: make(chan struct{}, 1), done: make(chan struct{}),
-		hist: bootHistory{wanted: o.Wanted}, tolerant: o.Tolerant, begun: o.Fresh,
+		hist: bootHistory{wanted: o.Wanted}, tolerant: o.Tolerant, fresh: o.Fresh, begun: o.Fresh,
 	}
 	w.idle = time.AfterFunc(time.Hour, w.onIdle)
 	w.idle.Stop()
@@ -129,6 +132,7 @@ func (w *watch) feed(p []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.bytes += int64(len(p))
+	w.paused = w.paused || !w.armed && !w.heard.IsZero() && time.Since(w.heard) > powerPause
 	w.silent, w.heard = false, time.Now()
 	for _, ear := range []*Tap{w.tap, w.ear} {
 		if ear != nil {
@@ -159,6 +163,10 @@ func (w *watch) line(line string) {
 		w.last = append(w.last[:0], w.last[len(w.last)-keepLines:]...)
 	}
 	f := w.hist.read(line)
+	if f.phase != "" && w.paused && !w.armed { // the method cut its power
+		w.anew(unknown)
+		f = w.hist.read(line)
+	}
 	if f.again && w.isReady { // it was the old system's word
 		w.isReady = false
 		if w.silence > 0 {

@@ -110,9 +110,15 @@ func (w *watch) peek(part string) {
 	}
 }
 
-// decide turns the sign into the verdict, once the console is the new start's.
+// anew says that what the console said before is not the start's that is judged.
+func (w *watch) anew(p place) {
+	w.sign, w.begun, w.paused = nil, true, false
+	w.hist = bootHistory{wanted: w.hist.wanted, place: p}
+}
+
+// decide turns the sign into the verdict, once the start was asked for.
 func (w *watch) decide() {
-	if !w.armed && !w.begun && !w.settled {
+	if !w.armed && !w.fresh && !w.settled {
 		return
 	}
 	if w.verdict == nil && !w.settled {

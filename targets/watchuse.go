@@ -32,13 +32,17 @@ func (w *watch) conclude(good bool) {
 	w.decide()
 }
 
-// forget says that the supply was off: what the console said before is not the
-// new start's.
-func (w *watch) forget() {
+// consoleAnew says that t's supply was off: what its console said before is not
+// the next start's.
+func (t *Target) consoleAnew() {
+	if t.watch == nil {
+		return
+	}
+	w := t.watch
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.verdict == nil {
-		w.sign, w.begun, w.hist = nil, true, bootHistory{wanted: w.hist.wanted}
+		w.anew(unknown)
 	}
 }
 
