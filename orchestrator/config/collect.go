@@ -128,7 +128,8 @@ func (l *loader) unknownTop(b *block) {
 	}
 	valid := l.validIn(guess)
 	for _, a := range b.body.sortedAttrs() {
-		if places := l.placesOf(a.name); len(valid) > 0 && !contains(valid, a.name) && len(places) > 0 {
+		// Drivers have so many attributes that one more of the same name says little.
+		if places := l.placesOf(a.name); len(valid) > 0 && !contains(valid, a.name) && len(places) > 0 && !onlyDrivers(places) {
 			l.err(a.pos, "it belongs in "+placeText(places)+once, "%q does not belong in %s", a.name, aBlock(b.kind))
 			told = once != ""
 		}
@@ -189,7 +190,23 @@ func placeText(places []string) string {
 	if contains(places, "target") {
 		return "a target block"
 	}
+	if len(places) > 3 {
+		places = blockKinds(places)
+	}
 	return strings.Join(places, " or ")
+}
+
+// blockKinds names the kinds of block alone, each once: many drivers have an
+// attribute called so.
+func blockKinds(places []string) []string {
+	var kinds []string
+	for _, p := range places {
+		kind, _, _ := strings.Cut(p, " ")
+		if k := aBlock(kind); !contains(kinds, k) {
+			kinds = append(kinds, k)
+		}
+	}
+	return kinds
 }
 
 // nearest is the valid name that name most likely stands for, or "".

@@ -54,3 +54,19 @@ func TestDriverFields(t *testing.T) {
 		}
 	}
 }
+
+// TestPlaceText: an attribute that many drivers have is not told with all of them.
+func TestPlaceText(t *testing.T) {
+	for _, c := range []struct {
+		places []string
+		want   string
+	}{
+		{[]string{`boot "pxe"`, `power "wol"`}, `boot "pxe" or power "wol"`},
+		{[]string{`console "tcp"`, `console "telnet"`, "network", `power "ipmi"`, `power "snmp"`}, "a console block or a network block or a power block"},
+		{[]string{"ssh", "target"}, "a target block"},
+	} {
+		if got := placeText(c.places); got != c.want {
+			t.Errorf("%v: %q, want %q", c.places, got, c.want)
+		}
+	}
+}
