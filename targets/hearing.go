@@ -86,7 +86,7 @@ func (h *hearing) mark(line string) {
 	switch {
 	case goingDown.MatchString(msg) && (timed || strings.HasPrefix(msg, "reboot: ")), loaderBanner.MatchString(strings.TrimSpace(line)):
 		h.state = markLoader
-	case timed, strings.HasPrefix(msg, "Linux version "):
+	case timed, strings.HasPrefix(msg, "Linux version "), handover.MatchString(msg), initRun.MatchString(msg):
 		h.state = markKernel
 	}
 }

@@ -274,6 +274,9 @@ func TestSysRqAnswers(t *testing.T) {
 				d.lines <- "sysrq: " + map[byte]string{'s': "Emergency Sync", 'u': "Emergency Remount R/O", 'b': "Resetting"}[c] + "\r\n"
 			}
 		}, ""},
+		"after a quiet start": {func(d *device, c byte, _ int) {
+			d.lines <- "sysrq: " + map[byte]string{'s': "Emergency Sync", 'u': "Emergency Remount R/O", 'b': "Resetting"}[c] + "\r\n"
+		}, ""},
 		"stuck": {func(d *device, c byte, _ int) {
 			if c != 'b' {
 				d.lines <- "sysrq: x\r\n"
@@ -283,7 +286,12 @@ func TestSysRqAnswers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := newDevice()
-				d.lines <- "[    9.000000] eth0: link up\r\n"
+				d.lines <- "U-Boot 2024.01\r\n## Booting kernel from Legacy Image\r\nStarting kernel ...\r\n"
+				if name == "after a quiet start" {
+					d.lines <- "OpenWrt login: "
+				} else {
+					d.lines <- "[    9.000000] eth0: link up\r\n"
+				}
 				d.key = func(k byte, n int) { c.key(d, k, n) }
 				err := RestartBy(t.Context(), d.target(), BySysRq)
 				if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
