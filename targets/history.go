@@ -70,6 +70,7 @@ var restartWords = newPattern("Restarting system")
 
 const (
 	maxTail    = 64
+	maxLoaders = 16
 	loaderLoop = 3 // starts of a loader without a kernel
 )
 
@@ -187,7 +188,7 @@ func (h *bootHistory) loader(line string) finding {
 		h.loaders = map[string]int{}
 	}
 	name := loaderBanner.FindString(line) // its version may be hit by noise
-	if !loaderMenu.MatchString(line) {
+	if _, known := h.loaders[name]; (known || len(h.loaders) < maxLoaders) && !loaderMenu.MatchString(line) {
 		h.loaders[name]++
 	}
 	if n := h.loaders[name]; n >= loaderLoop {

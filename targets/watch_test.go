@@ -179,19 +179,30 @@ func FuzzConsole(f *testing.F) {
 	for _, c := range verdicts {
 		f.Add([]byte(c.text), uint8(3))
 	}
+	for _, tr := range transcripts(f) {
+		f.Add([]byte(tr.text), uint8(1))
+	}
 	f.Fuzz(func(t *testing.T, b []byte, step uint8) {
 		run := func(n int) (string, []ConsoleEvent) {
-			w := newWatch(nil, watchOptions{})
+			w := newWatch(nil, watchOptions{Wanted: "6.*"})
+			w.arm(time.Hour)
 			defer func() { w.idle.Stop(); w.quiet.Stop() }()
 			for p := b; len(p) > 0; p = p[min(n, len(p)):] {
 				w.feed(p[:min(n, len(p))])
 			}
-			if len(w.scan.buf) > maxLine || len(w.last) > keepLines {
+			if len(w.scan.buf) > maxLine || len(w.last) > keepLines || len(w.hist.tail) > maxTail || len(w.hist.loaders) > maxLoaders {
 				t.Fatal("grows")
 			}
+			if part := w.scan.partial(); part != "" {
+				w.peek(part)
+			}
+			w.conclude(false)
 			s := w.scan.partial()
 			for _, l := range w.last {
 				s += "\n" + l
+			}
+			if w.verdict != nil {
+				s += "\n" + w.verdict.Stage + w.verdict.Line
 			}
 			return s, w.events
 		}
