@@ -49,29 +49,38 @@ func (g *Grub) Boot(ctx context.Context, t *targets.Target, k targets.Kernel) er
 	if t.Held == nil {
 		return errors.New("grub: no link to the running system")
 	}
-	if err := g.prepare(ctx, t.Held, k); err != nil {
+	sys, err := g.prepare(ctx, t.Held, k)
+	if err != nil {
 		return fmt.Errorf("grub: %w", err)
 	}
-	ctx, stop := context.WithTimeout(ctx, t.Timeout.WithDefaults().Exec)
+	actx, stop := context.WithTimeout(ctx, t.Timeout.WithDefaults().Exec)
 	defer stop()
-	if err := targets.AskReboot(ctx, t.Held, g.Command); err != nil {
-		return fmt.Errorf("grub: %w", err)
+	err = targets.AskReboot(actx, t.Held, g.Command)
+	if err == nil {
+		return nil
 	}
-	return nil
+	// Nobody expects the kernel under test at the start that comes instead.
+	cctx, stop := context.WithTimeout(context.WithoutCancel(ctx), cleanTime)
+	defer stop()
+	if e := sys.bootOnce(cctx, t.Held, ""); e != nil {
+		err = fmt.Errorf("%w; next_entry is still set, the next start takes it: %w", err, e)
+	}
+	return fmt.Errorf("grub: %w", err)
 }
 
-func (g *Grub) prepare(ctx context.Context, conn targets.Conn, k targets.Kernel) error {
+// prepare does everything but the reboot.
+func (g *Grub) prepare(ctx context.Context, conn targets.Conn, k targets.Kernel) (*grubSystem, error) {
 	id := entryID(k.Nonce)
 	cfg, err := findGrub(ctx, conn, g.Dir)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	entries := g.Entries
 	if entries == "" {
 		entries = path.Join(cfg.dir, "custom.cfg")
 	}
 	if !cfg.sources(entries) {
-		return fmt.Errorf("%s/grub.cfg does not source %s, where our entry goes: make /etc/grub.d/41_custom executable and run update-grub, or set entries to a file that it sources", cfg.dir, entries)
+		return nil, fmt.Errorf("%s/grub.cfg does not source %s, where our entry goes: make /etc/grub.d/41_custom executable and run update-grub, or set entries to a file that it sources", cfg.dir, entries)
 	}
 	into := g.Into
 	if into == "" {
@@ -79,33 +88,33 @@ func (g *Grub) prepare(ctx context.Context, conn targets.Conn, k targets.Kernel)
 	}
 	sys, err := surveyGrub(ctx, conn, cfg.dir, into, entries)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := g.left(ctx, conn, sys); err != nil {
-		return err
+		return nil, err
 	}
 	entry := grubEntry{id: id, title: "kernsweep: " + k.Name, modules: cfg.modules(), uuid: sys.uuid, linux: "linux", initrd: "initrd"}
 	if startsByEFI.MatchString(cfg.text) {
 		entry.linux, entry.initrd = "linuxefi", "initrdefi"
 	}
 	if err := sys.check(cfg); err != nil {
-		return err
+		return nil, err
 	}
 	if err := sys.checkImage(k.Image.Kernel); err != nil {
-		return err
+		return nil, err
 	}
 	if entry.cmdline, err = g.line(sys.cmdline, k); err != nil {
-		return err
+		return nil, err
 	}
 	in, err := g.bring(ctx, conn, into, k)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	entry.files = sys.inside(in)
 	if err := writeEntries(ctx, conn, sys, entry); err != nil {
-		return err
+		return nil, err
 	}
-	return sys.bootOnce(ctx, conn, id)
+	return sys, sys.bootOnce(ctx, conn, id)
 }
 
 // entryID is the name of a boot's menu entry; it comes back in the command line.

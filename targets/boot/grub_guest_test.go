@@ -3,6 +3,7 @@ package boot
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -140,4 +141,39 @@ func grubGuestRefuses(t *testing.T, tg *targets.Target, k targets.Kernel) {
 			t.Errorf("%s: %v %s", c.name, err, said)
 		}
 	}
+}
+
+// TestGrubEFI boots by GRUB for EFI, with its environment block and the kernels
+// on the FAT partition that the firmware reads.
+func TestGrubEFI(t *testing.T) {
+	t.Parallel()
+	disk := partitioned(t, 120, 0xef, nil)
+	run(t, targetstest.Tool(t, "mkfs.vfat", "/usr/sbin/mkfs.vfat"), "-F", "32", "--offset", "2048", disk, "121856")
+	k := labKernel(t, "6.1", "")
+	args := guestArgs(t, k, "", diskModules(t, "6.1", "virtio_blk", "fat", "nls_cp437", "nls_ascii", "vfat"))
+	dir := t.TempDir()
+	efi, env := filepath.Join(dir, "grub.efi"), filepath.Join(dir, "grubenv")
+	run(t, targetstest.Tool(t, "grub-mkimage"), "-O", "x86_64-efi", "-p", "(hd0,msdos1)/grub", "-o", efi,
+		"part_msdos", "fat", "normal", "linux", "configfile", "loadenv", "test", "echo", "serial", "terminal", "search", "search_fs_uuid")
+	run(t, targetstest.Tool(t, "grub-editenv"), env, "create")
+	cfg := "serial --unit=0 --speed=115200\nterminal_output serial\n" + strings.ReplaceAll(debianHeader, "ext2", "fat")
+	cfg = cfg[:strings.Index(cfg, "menuentry")] + "set timeout=0\nmenuentry default { linux /vmlinuz " + kernelLine + " lab.entry=default; initrd /initrd; }\n" + debianCustom
+	image := disk + "@@1M"
+	targetstest.Tool(t, "mcopy")
+	run(t, "mmd", "-i", image, "::EFI", "::EFI/BOOT", "::grub")
+	for from, to := range map[string]string{efi: "EFI/BOOT/BOOTX64.EFI", env: "grub/grubenv", fileOf(t, "cfg", cfg): "grub/grub.cfg", k.Image.Kernel: "vmlinuz", args[3]: "initrd"} {
+		run(t, "mcopy", "-i", image, from, "::"+to)
+	}
+	vars := filepath.Join(dir, "vars.fd")
+	run(t, "cp", "/usr/share/OVMF/OVMF_VARS_4M.fd", vars)
+	m, tg := guest(t, "-drive", "if=pflash,format=raw,readonly=on,file=/usr/share/OVMF/OVMF_CODE_4M.fd", "-drive", "if=pflash,format=raw,file="+vars,
+		"-drive", "if=none,id=d0,format=raw,cache=writethrough,file="+disk, "-device", "virtio-blk-pci,drive=d0,bootindex=0")
+	tg.Boot = new(Grub)
+	tg.Timeout.Silence = 90 * time.Second // firmware and GRUB say little
+	powerOn(t, m, tg)
+	oneShots(t, m, tg, func() {
+		if _, err := shell(t.Context(), tg.Held, "mkdir -p /boot && mount -t vfat /dev/vda1 /boot"); err != nil {
+			t.Fatal(err)
+		}
+	}, "")
 }

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"kernsweep/targets"
+	"kernsweep/targets/targetstest"
 )
 
 const emptyEnv = envHeader + "saved_entry=debian\n"
@@ -258,5 +259,34 @@ func TestGrubCheck(t *testing.T) {
 	}
 	if tr := targets.TraitsOf(new(Grub)); !tr.Cmdline || !tr.Image || !tr.Running || !tr.Returns || tr.Console {
 		t.Errorf("%+v", tr)
+	}
+}
+
+// The UUIDs are those that blkid reads.
+func TestUUIDOf(t *testing.T) {
+	blkid := targetstest.Tool(t, "blkid", "/usr/sbin/blkid", "/sbin/blkid")
+	for _, c := range []struct{ fstype, tool, args string }{
+		{"ext4", "mke2fs", "-q -t ext4"}, {"ext2", "mke2fs", "-q -t ext2 -b 1024"},
+		{"vfat", "mkfs.vfat", "-F 32"}, {"vfat", "mkfs.vfat", "-F 16"}, {"vfat", "mkfs.vfat", "-F 12"},
+	} {
+		disk := filepath.Join(t.TempDir(), "disk")
+		if err := os.WriteFile(disk, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Truncate(disk, 64<<20); err != nil {
+			t.Fatal(err)
+		}
+		run(t, append(append([]string{targetstest.Tool(t, c.tool, "/usr/sbin/"+c.tool)}, strings.Fields(c.args)...), disk)...)
+		want := strings.TrimSpace(run(t, blkid, "-p", "-s", "UUID", "-o", "value", disk))
+		b, err := os.ReadFile(disk)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := uuidOf(c.fstype, b[:2048]); got != want || want == "" {
+			t.Errorf("%s %s: %s; want %s", c.tool, c.args, got, want)
+		}
+	}
+	if uuidOf("ext4", make([]byte, 100)) != "" || uuidOf("btrfs", make([]byte, 2048)) != "" {
+		t.Error("a UUID out of nothing")
 	}
 }

@@ -148,30 +148,6 @@ func (s *grubSystem) read(said string) error {
 	return nil
 }
 
-// readUUID takes it from the file system's own first block, where neither udev
-// nor blkid told it: ext2 to ext4 and XFS keep it as 16 bytes.
-func (s *grubSystem) readUUID(ctx context.Context, conn targets.Conn) error {
-	skip := "1128" // the superblock at 1024, its s_uuid at 0x68
-	switch s.bootDisk.mount.fstype {
-	case "ext2", "ext3", "ext4":
-	case "xfs":
-		skip = "32"
-	default:
-		return nil
-	}
-	if s.uuid != "" || s.bootDisk.name == "" {
-		return nil
-	}
-	said, err := shell(ctx, conn, `dd if="/dev/$1" bs=1 skip="$2" count=16 2>/dev/null | od -A n -t x1`, s.bootDisk.name, skip)
-	if err != nil {
-		return err
-	}
-	if h := strings.Join(strings.Fields(said), ""); len(h) == 32 {
-		s.uuid = strings.Join([]string{h[:8], h[8:12], h[12:16], h[16:20], h[20:]}, "-")
-	}
-	return nil
-}
-
 // plainFS are the file systems, by Linux's names, that GRUB finds a file's
 // blocks on and can overwrite one in place.
 var plainFS = []string{"ext2", "ext3", "ext4", "xfs", "vfat", "msdos", "exfat", "f2fs", "jfs"}

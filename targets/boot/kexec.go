@@ -207,6 +207,10 @@ func (x *Kexec) loadByAgent(ctx context.Context, t *targets.Target, sys *kexecSy
 			return "", sys.explain(err)
 		}
 		x.notes = append(x.notes, "loaded by kexec_file_load with our own helper")
+		if x.Command != "" { // it jumps without our help
+			_, err := shell(ctx, t.Held, `rm -f "$1"`, helper)
+			return "", err
+		}
 		// An open file can be run after its name is gone.
 		return "exec 3<'" + helper + "' && rm -f '" + helper + "'\nsync\nexec /proc/self/fd/3 kexec jump", nil
 	}
