@@ -26,15 +26,18 @@ func once(d *device, release string, err error) *bootFunc {
 // idOf is a boot_id.
 func idOf(n int) string { return fmt.Sprintf("b7e40d66-1f0a-4f63-8e2b-5c9d7a90c3%02x", n) }
 
-func TestReturn(t *testing.T) {
+// trouble is what a machine is in, and what Return makes of it.
+type trouble struct {
+	prepare func(d *device, t *Target)
+	kernel  Kernel
+	how     string // begin of it
+	err     string
+	most    time.Duration
+}
+
+func troubles() map[string]trouble {
 	good := Kernel{Name: "good", Release: goodRelease, Scheduler: "cfs"}
-	for name, c := range map[string]struct {
-		prepare func(d *device, t *Target)
-		kernel  Kernel
-		how     string // begin of it
-		err     string
-		most    time.Duration
-	}{
+	return map[string]trouble{
 		"by SSH": {func(d *device, _ *Target) {
 			d.reboot = func() { d.goDown(); d.comeUp(20*time.Second, idOf(1), goodRelease) }
 		}, good, "ssh, after ", "", time.Minute},
@@ -115,7 +118,11 @@ func TestReturn(t *testing.T) {
 				return nil
 			}
 		}, good, "boot method, after ", "", 3 * time.Minute},
-	} {
+	}
+}
+
+func TestReturn(t *testing.T) {
+	for name, c := range troubles() {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := newDevice()
