@@ -53,7 +53,7 @@ const (
 type bootHistory struct {
 	wanted  string // glob of the release, "" any
 	first   string // identity of the first banner
-	build   string // and when it was built
+	whole   string // the first banner from the release on
 	banners int    // how often the first was seen
 	timed   bool   // this log's kernel prints times
 	went    bool   // init, firmware or a reboot was seen since the banner
@@ -62,7 +62,7 @@ type bootHistory struct {
 	loaders map[string]int // banners of loaders since the last kernel began
 	tail    string         // end of the line before
 	doubt,
-	doubtBuild string // a banner without time that a program may have printed
+	doubtWhole string // a banner without time that a program may have printed
 }
 
 // restartWords are found also where noise has hit them.
@@ -107,7 +107,7 @@ func (h *bootHistory) message(m message) finding {
 	if doubt := h.doubt; doubt != "" {
 		if h.doubt = ""; earlyWords.MatchString(m.text) {
 			h.timed = false
-			return h.banner(doubt, h.doubtBuild)
+			return h.banner(doubt, h.doubtWhole)
 		}
 	}
 	switch {
@@ -120,13 +120,13 @@ func (h *bootHistory) message(m message) finding {
 		h.place, h.timed = handed, false
 		return finding{phase: PhaseLoading, kernel: true}
 	}
-	if id, build, ok := readBanner(m.text); ok && h.credible(m) {
+	if id, whole, ok := readBanner(m.text); ok && h.credible(m) {
 		if !m.timed && !m.damaged && h.place == inKernel && h.went && !h.died {
-			h.doubt, h.doubtBuild = id, build // `cat /proc/version` looks the same
+			h.doubt, h.doubtWhole = id, whole // `cat /proc/version` looks the same
 			return finding{}
 		}
 		h.timed = m.timed || m.damaged
-		return h.banner(id, build)
+		return h.banner(id, whole)
 	}
 	h.timed = h.timed || m.timed
 	if m.timed && h.place == inLoader { // noise has hit the banner
@@ -208,22 +208,22 @@ func (h *bootHistory) atPrompt(part string) bool {
 
 // banner judges a kernel banner. The same one twice in a row is an early and a
 // real console; after init ran, or a third time, it is a machine that restarts.
-func (h *bootHistory) banner(id, build string) finding {
+func (h *bootHistory) banner(id, whole string) finding {
 	f := finding{phase: PhaseKernel, again: true, kernel: true, rank: rankTrouble}
 	restarted := h.went || h.died
 	h.went, h.died, h.place, h.loaders = false, false, inKernel, nil
 	switch {
 	case h.first == "":
-		h.first, h.build, h.banners = id, build, 1
-	case damaged(h.first, id) && (!restarted || build != "" && build == h.build): // by noise
+		h.first, h.whole, h.banners = id, whole, 1
+	case h.damaged(id, whole, restarted):
 		if !h.isWanted() {
-			h.first, h.build = id, build
+			h.first, h.whole = id, whole
 		}
 		return h.same(f, restarted)
 	case !sameKernel(h.first, id):
 		// One kernel may load another, but only towards the wanted one.
 		if h.wanted != "" && !globbed(h.wanted, h.first) && globbed(h.wanted, id) {
-			h.first, h.build, h.banners = id, build, 1
+			h.first, h.whole, h.banners = id, whole, 1
 			return f
 		}
 		f.stage, f.what = StageRestart, "unexpected restart, running "+id+" instead of "+h.first
@@ -243,21 +243,16 @@ func (h *bootHistory) same(f finding, restarted bool) finding {
 	return f
 }
 
-// damaged says that one identity is the other with one or two letters lost or
-// doubled.
-func damaged(a, b string) bool {
-	if len(a) > len(b) {
-		a, b = b, a
+// damaged says that noise makes the difference between the first kernel's banner
+// and this one: where nothing restarted, a like one comes from a second console;
+// else all behind the release, with the time of the build, must be the same.
+func (h *bootHistory) damaged(id, whole string, restarted bool) bool {
+	if !restarted {
+		return alike(h.whole, whole)
 	}
-	if n := len(b) - len(a); n == 0 || n > 2 {
-		return false
-	}
-	for i := 0; len(a) > 0 && i < len(b); i++ {
-		if a[0] == b[i] {
-			a = a[1:]
-		}
-	}
-	return a == ""
+	_, a, _ := strings.Cut(h.whole, " ")
+	_, b, ok := strings.Cut(whole, " ")
+	return ok && strings.Contains(a, "#") && a == b && alike(h.first, id)
 }
 
 // globbed reports whether an identity's release matches a glob.

@@ -143,3 +143,28 @@ func noisySign(before, line string, loader bool) finding {
 	}
 	return finding{}
 }
+
+// alike says that one line is the other with a few letters lost or added; a
+// changed one counts as both.
+func alike(a, b string) bool {
+	most := max(len(a), len(b))/40 + 1
+	if len(a)-len(b) > most || len(b)-len(a) > most {
+		return false
+	}
+	row := make([]int, len(b)+1) // of the distances from a's begin
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		was := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := was
+			if a[i] != b[j] {
+				cost = 1 + min(row[j], row[j+1])
+			}
+			was, row[j+1] = row[j+1], cost
+		}
+	}
+	return row[len(b)] <= most
+}

@@ -71,6 +71,13 @@ var (
 	mildBugs = regexp.MustCompile(`^BUG: (?:sleeping function|scheduling while atomic|using \S*(?:smp_processor_id|this_cpu)|KCSAN|MAX_\w+ too low|key \S+ |arch topology|lock held|Invalid wait context)`)
 )
 
+// mildWords are those of the mild ones that noise may have hit.
+var mildWords = [...]pattern{
+	newPattern("sleeping function called from invalid context"),
+	newPattern("scheduling while atomic"),
+	newPattern("using smp_processor_id() in preemptible"),
+}
+
 // crashKernel is on the command line of a kernel that runs because another one
 // crashed (kernel Documentation/admin-guide/kdump); a healthy one has crashkernel=.
 var crashKernel = regexp.MustCompile(`\belfcorehdr=(?:0x)?[0-9a-fA-F]+K?(?: |$)`)
@@ -183,7 +190,8 @@ func kernelSign(msg string) finding {
 		return finding{stage: StageOops, rank: rankTrouble}
 	}
 	if bugLine.MatchString(msg) {
-		return finding{stage: StageOops, rank: rankTrouble, mild: mildBugs.MatchString(msg)}
+		mild := mildBugs.MatchString(msg) || slices.ContainsFunc(mildWords[:], func(p pattern) bool { return p.in(msg, 0) })
+		return finding{stage: StageOops, rank: rankTrouble, mild: mild}
 	}
 	return finding{}
 }
@@ -203,18 +211,17 @@ func bannerOf(msg string) (string, bool) {
 	return id, ok
 }
 
-// readBanner also returns the build with its time: "#41 SMP Thu Jun 6 10:11:12 UTC 2024".
-func readBanner(msg string) (id, build string, ok bool) {
+// readBanner also returns all of the banner from the release on.
+func readBanner(msg string) (id, whole string, ok bool) {
 	m := banner.FindStringSubmatch(msg)
 	if m == nil {
 		return "", "", false
 	}
 	id = m[1]
-	if b := buildNumber.FindStringSubmatchIndex(m[2]); b != nil {
-		id += " " + m[2][b[2]:b[3]]
-		build = m[2][b[2]:]
+	if b := buildNumber.FindStringSubmatch(m[2]); b != nil {
+		id += " " + b[1]
 	}
-	return id, build, true
+	return id, m[1] + m[2], true
 }
 
 // sameKernel compares two identities; a build number cut off by noise is no
