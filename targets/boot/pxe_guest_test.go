@@ -3,6 +3,7 @@ package boot
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -26,9 +27,13 @@ import (
 func inNamespace(t *testing.T) bool {
 	const mark = "KERNSWEEP_TEST_NAMESPACE"
 	if os.Getenv(mark) == "" {
-		ctx, stop := context.WithTimeout(t.Context(), 8*time.Minute)
+		ctx, stop := context.WithTimeout(t.Context(), 13*time.Minute)
 		defer stop()
-		args := []string{"-n", os.Args[0], "-test.run=^" + t.Name() + "$", "-test.timeout=8m", "-test.v=" + fmt.Sprint(testing.Verbose())}
+		name := "^" + t.Name() + "$"
+		if _, part, ok := strings.Cut(flag.Lookup("test.run").Value.String(), "/"); ok {
+			name += "/" + part
+		}
+		args := []string{"-n", os.Args[0], "-test.run=" + name, "-test.timeout=12m", "-test.v=" + fmt.Sprint(testing.Verbose())}
 		if os.Geteuid() != 0 {
 			args = append([]string{"-r"}, args...)
 		}
@@ -96,6 +101,20 @@ func netGuest(t *testing.T, number int) *targetstest.Machine {
 		"-drive", "if=none,id=d0,format=raw,readonly=on,file="+ownDisk(t), "-device", "virtio-blk-pci,drive=d0,bootindex=1")
 }
 
+// efiNetGuest is guest 1 with EFI firmware, whose own PXE client is used: the
+// card has no ROM with iPXE.
+func efiNetGuest(t *testing.T) *targetstest.Machine {
+	t.Helper()
+	vars := filepath.Join(t.TempDir(), "vars.fd")
+	if err := copyTo(vars, "/usr/share/OVMF/OVMF_VARS_4M.fd"); err != nil {
+		t.Fatal(err)
+	}
+	return targetstest.NewMachine(t, "qemu-system-x86_64", "-M", "q35", "-accel", "tcg", "-cpu", "max,-cx16", "-m", "384",
+		"-drive", "if=pflash,format=raw,readonly=on,file=/usr/share/OVMF/OVMF_CODE_4M.fd", "-drive", "if=pflash,format=raw,file="+vars,
+		"-netdev", "tap,id=n0,ifname=tap0,script=no,downscript=no",
+		"-device", "virtio-net-pci,netdev=n0,mac=52:54:00:00:00:01,bootindex=0,romfile=")
+}
+
 // pxeTarget is guest 1 as a target.
 func pxeTarget(t *testing.T, m *targetstest.Machine, p *PXE) *targets.Target {
 	t.Helper()
@@ -107,7 +126,7 @@ func pxeTarget(t *testing.T, m *targetstest.Machine, p *PXE) *targets.Target {
 	tg := &targets.Target{Name: "server", Arch: "amd64", Power: m, Console: m, Ready: "kernsweep-lab: ready", Boot: p,
 		SSH: targets.SSH{Host: "10.0.2.15", Port: 22, User: "root", Key: labFile(t, "keys/id_ed25519"), ConfigFile: "none",
 			HostKeys: []string{strings.TrimSpace(string(key))}},
-		Timeout: targets.Timeouts{Boot: 3 * time.Minute, Silence: 60 * time.Second},
+		Timeout: targets.Timeouts{Boot: 4 * time.Minute, Silence: 2 * time.Minute},
 		Dial:    sshconn.New(zap.NewNop()).Dial, Serve: files.Serve}
 	t.Cleanup(func() {
 		if tg.Held != nil {
@@ -160,12 +179,31 @@ func pxeKernel(t *testing.T, fault string) targets.Kernel {
 }
 
 // A guest of real firmware in a network with a DHCP server of its own: our proxy
-// names the loader, each loader finds its file, and a machine that restarts by
+// names the loader, the loader finds its file, and a machine that restarts by
 // itself goes to its disk. Another machine in the same network hears nothing.
-func TestPXEProxyGuest(t *testing.T) {
+// With KERNSWEEP_LONG=1 every loader has its turn, and another TFTP server's folder.
+func TestPXEGuest(t *testing.T) {
 	if !inNamespace(t) {
 		return
 	}
+	t.Run("proxy", pxeByProxy)
+	if os.Getenv("KERNSWEEP_LONG") == "1" {
+		t.Run("pxelinux", func(t *testing.T) {
+			pxeByLoader(t, netGuest(t, 1), &PXE{Style: []string{"pxelinux"}}, "fetched pxelinux.0", "fetched pxelinux.cfg/01-52-54-00-00-00-01")
+		})
+		t.Run("grub", func(t *testing.T) {
+			core := grubImage(t, "core.0", "i386-pc-pxe", "/grub", "pxe")
+			pxeByLoader(t, netGuest(t, 1), &PXE{Style: []string{"grub"}, BIOS: core}, "fetched core.0", "fetched grub/grub.cfg-01-52-54-00-00-00-01")
+		})
+		t.Run("efi", func(t *testing.T) {
+			core := grubImage(t, "grubnetx64.efi", "x86_64-efi", "/grub", "efinet")
+			pxeByLoader(t, efiNetGuest(t), &PXE{Style: []string{"grub"}, EFI: core}, "fetched grubnetx64.efi", "fetched grub/grub.cfg-01-52-54-00-00-00-01")
+		})
+		t.Run("folder", pxeByFolder)
+	}
+}
+
+func pxeByProxy(t *testing.T) {
 	dhcp(t)
 	m, other := netGuest(t, 1), netGuest(t, 2)
 	p := &PXE{Netload: Netload{TFTP: "10.0.2.2"}, MAC: "5254.0000.0001", Proxy: true}
@@ -173,7 +211,6 @@ func TestPXEProxyGuest(t *testing.T) {
 		t.Fatal(err)
 	}
 	tg := pxeTarget(t, m, p)
-
 	if err := other.Set(t.Context(), true); err != nil {
 		t.Fatal(err)
 	}
@@ -195,19 +232,58 @@ func TestPXEProxyGuest(t *testing.T) {
 	wantStage(t, err, targets.StagePanic)
 	guestSays(t, m, fromDisk, 1) // it restarted by itself
 	wantNotes(t, rec, "10.0.2.15 fetched ks-")
+}
 
-	p.Style = []string{"pxelinux"}
-	rec, err = bootGuest(t, tg, pxeKernel(t, ""))
+// grubImage makes a GRUB that is loaded over the network.
+func grubImage(t *testing.T, name, format, prefix, driver string) string {
+	t.Helper()
+	core := filepath.Join(t.TempDir(), name)
+	out, err := exec.Command(targetstest.Tool(t, "grub-mkimage"), "-O", format, "-p", prefix, "-o", core,
+		driver, "tftp", "net", "normal", "linux", "boot").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return core
+}
+
+// pxeByLoader boots through a loader that our proxy names.
+func pxeByLoader(t *testing.T, m *targetstest.Machine, p *PXE, notes ...string) {
+	dhcp(t)
+	p.TFTP, p.MAC, p.Proxy = "10.0.2.2", "52:54:00:00:00:01", true
+	tg := pxeTarget(t, m, p)
+	rec, err := bootGuest(t, tg, pxeKernel(t, ""))
 	if err != nil {
 		t.Fatalf("%v\n%s", err, strings.Join(rec.Notes, "\n"))
 	}
-	wantNotes(t, rec, "was told to load pxelinux.0", "10.0.2.15 fetched pxelinux.0", "10.0.2.15 fetched pxelinux.cfg/01-52-54-00-00-00-01")
+	wantNotes(t, rec, notes...)
+}
 
+// pxeByFolder boots where dnsmasq names pxelinux and has its files; after the end
+// of the lane pxelinux goes on to the disk.
+func pxeByFolder(t *testing.T) {
+	root := t.TempDir()
+	for _, f := range []string{"/usr/lib/PXELINUX/pxelinux.0", "/usr/lib/syslinux/modules/bios/ldlinux.c32"} {
+		if err := copyTo(filepath.Join(root, filepath.Base(f)), f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for dir := root; dir != "/tmp" && dir != "/"; dir = filepath.Dir(dir) {
+		if err := os.Chmod(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dhcp(t, "--enable-tftp", "--tftp-root="+root, "--dhcp-boot=pxelinux.0")
+	m := netGuest(t, 1)
+	p := &PXE{Netload: Netload{Root: root}, MAC: "52:54:00:00:00:01"}
+	tg := pxeTarget(t, m, p)
+	if rec, err := bootGuest(t, tg, pxeKernel(t, "")); err != nil || !rec.Proven {
+		t.Fatalf("%v\n%s", err, strings.Join(rec.Notes, "\n"))
+	}
 	if err := p.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := targets.Restart(t.Context(), tg); err != nil {
 		t.Fatal(err)
 	}
-	guestSays(t, m, fromDisk, 2)
+	guestSays(t, m, fromDisk, 1)
 }

@@ -67,11 +67,12 @@ func (f *pxeFiles) disarm() error {
 func (f *pxeFiles) write(files map[string]string) error {
 	for name, text := range files {
 		path := filepath.Join(f.dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			return err
+		err := os.MkdirAll(filepath.Dir(path), 0o755)
+		if err == nil {
+			err = renameio.WriteFile(path, []byte(text), 0o644)
 		}
-		if err := renameio.WriteFile(path, []byte(text), 0o644); err != nil {
-			return err
+		if err != nil {
+			return fmt.Errorf("this machine's boot file %s: %w", name, err)
 		}
 	}
 	return nil

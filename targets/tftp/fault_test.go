@@ -335,7 +335,7 @@ func FuzzServer(f *testing.F) {
 		c.ack(1)
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if n := s.total(); n > 2 {
+		if n := s.total(); n > 20 { // those of earlier inputs may be about to end
 			t.Errorf("%d transfers", n)
 		}
 	})
