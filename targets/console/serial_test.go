@@ -198,6 +198,7 @@ func TestSerialIsUnplugged(t *testing.T) {
 // A console on another machine, through its sshd, with a terminal there and
 // without.
 func TestSSHConsole(t *testing.T) {
+	t.Parallel() // it waits
 	d := targetstest.SSHD(t)
 	base := SSH{Host: d.SSH.Host, Port: d.SSH.Port, Key: d.SSH.Key, KnownHosts: d.SSH.KnownHosts, ConfigFile: "none"}
 	for _, pty := range []bool{false, true} {

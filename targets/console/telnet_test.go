@@ -9,6 +9,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -168,9 +169,9 @@ func TestTelnetToARawPort(t *testing.T) {
 
 // A server that asks for the same again, or answers our answers, gets no more.
 func TestTelnetOptionsEnd(t *testing.T) {
-	answers := 0
+	var answers atomic.Int64
 	f := serveTelnet(t, []byte{iac, will, optSGA, iac, do, 31}, 0, func(got []byte) []byte {
-		if answers++; answers > 50 {
+		if answers.Add(1) > 50 {
 			return nil
 		}
 		return bytes.Repeat([]byte{iac, will, optSGA, iac, do, optSGA, iac, wont, 31, iac, dont, 31}, 3)
@@ -182,8 +183,8 @@ func TestTelnetOptionsEnd(t *testing.T) {
 	f.await(t, []byte("x"))
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if answers > 10 || len(f.got) > 40 {
-		t.Errorf("%d answers, % x", answers, f.got)
+	if n := answers.Load(); n > 10 || len(f.got) > 40 {
+		t.Errorf("%d answers, % x", n, f.got)
 	}
 }
 
@@ -236,6 +237,7 @@ func TestTelnetSetsTheLine(t *testing.T) {
 
 // Servers without RFC 2217 are used as they are, and that is said.
 func TestTelnetWithoutComPort(t *testing.T) {
+	t.Parallel() // it waits
 	for name, c := range map[string]struct {
 		answer func([]byte) []byte
 		note   string
