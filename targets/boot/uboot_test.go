@@ -37,23 +37,29 @@ func (s *ubootShell) machine() *targetstest.BootLoader {
 // words takes a line apart as the parsers do.
 func (s *ubootShell) words(line string) []string {
 	var words []string
-	word, quoted, any := "", false, false
+	word, quoted, double, any := "", false, false, false
 	for i := 0; i < len(line); i++ {
 		switch c := line[i]; {
+		case c == '"' && !quoted && !s.simple:
+			double, any = !double, true
 		case c == '$' && !quoted && strings.HasPrefix(line[i:], "${"):
 			name, _, _ := strings.Cut(line[i+2:], "}")
 			i += len(name) + 2
+			if double { // hush takes quotes away here too
+				word += regexp.MustCompile(`\\(.)|'`).ReplaceAllString(s.env[name], "$1")
+				continue
+			}
 			parts := strings.Split(s.env[name], " ") // what it holds is not looked at again
 			for _, p := range parts[:len(parts)-1] {
 				words, word = append(words, word+p), ""
 			}
 			word, any = word+parts[len(parts)-1], true
-		case c == '\'':
+		case c == '\'' && !double:
 			quoted, any = !quoted, true
-		case c == '\\' && i+1 < len(line) && (!quoted || s.simple):
+		case c == '\\' && i+1 < len(line):
 			i++
 			word, any = word+string(line[i]), true
-		case c == ' ' && !quoted:
+		case c == ' ' && !quoted && !double:
 			if any {
 				words = append(words, word)
 			}
@@ -75,6 +81,8 @@ func (s *ubootShell) run(b *targetstest.BootLoader, line string) bool {
 		b.Say(strings.Join(w[1:], " ") + "\r\n")
 	case w[0] == "version":
 		b.Say("U-Boot 1.1.4 (Nov 11 2009 - 16:21:46)\r\n")
+	case w[0] == "setenv" && len(w) > 64:
+		b.Say("setenv - set environment variables\r\n\r\nUsage:\r\nsetenv [-f] name value ...\r\n")
 	case w[0] == "setenv" && len(w) > 2:
 		s.env[w[1]] = strings.Join(w[2:], " ")
 	case w[0] == "printenv":
@@ -116,7 +124,7 @@ func newUBoot() *UBoot { return &UBoot{Netload: Netload{TFTP: "10.0.0.1"}} }
 const uImageSize = 1 << 20
 
 func TestUBootScripted(t *testing.T) {
-	hard := `a=1;2 b="c d" e=$x f='g h' ` + strings.Repeat("mtdparts=spi0.0:256k(u-boot)ro,64k(u-boot-env) ", 6) + "z=1"
+	hard := `a=1;2 b="c d" e=$x f='g h' i=j\k ` + strings.Repeat("mtdparts=spi0.0:256k(u-boot)ro,64k(u-boot-env) ", 6) + "z=1"
 	for name, c := range map[string]struct {
 		change func(s *ubootShell, b *targetstest.BootLoader)
 		args   string

@@ -51,9 +51,22 @@ func ubootHow(path string) (string, error) {
 }
 
 // ubootQuote makes one word of text for hush and for the old parser: both take
-// away single quotes and leave what stands in them (U-Boot common/cli_hush.c,
-// cli_simple.c).
-func ubootQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+// away single quotes, and one level of backslashes also between them (U-Boot
+// common/cli_hush.c, cli_simple.c; seen on 2023.01).
+func ubootQuote(s string) string {
+	return "'" + strings.NewReplacer("'", `'\''`, `\`, `\\`).Replace(s) + "'"
+}
+
+// strictQuote is for a shell that leaves all between single quotes alone.
+func strictQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
+// hushEscape makes text survive its expansion, where hush takes quotes and
+// backslashes away once more. In double quotes nothing saves a single quote.
+func hushEscape(s string) string { return strings.NewReplacer("'", `\'`, `\`, `\\`).Replace(s) }
+
+func doubled(s string) string { return strings.ReplaceAll(s, `\`, `\\`) }
+
+func plain(s string) string { return s }
 
 // set gives a variable of the loader a value.
 func (p *ubootPlan) set(ctx context.Context, name, value string) error {
@@ -82,46 +95,58 @@ func (p *ubootPlan) get(ctx context.Context, name string) (string, error) {
 }
 
 // setArgs puts the kernel's command line into a variable and reads it back. What
-// is longer than a line of the loader is put together from parts.
+// is longer than a line of the loader is put together from parts. Parsers differ,
+// so what is read back decides which way of writing it was right.
 func (p *ubootPlan) setArgs(ctx context.Context, name string) error {
 	want := strings.Join(strings.Fields(p.k.Args()), " ")
 	room := 80
 	if p.d.Longest > 0 {
-		room = p.d.Longest - len("setenv "+name+" ''") - strings.Count(want, "'")*3
+		room = p.d.Longest - len("setenv "+name+" ''") - 6*strings.Count(want, "'") - 3*strings.Count(want, `\`)
 	}
 	parts, err := cutWords(want, room)
 	if err != nil {
 		return err
 	}
-	if len(parts) == 1 {
-		if err := p.set(ctx, name, ubootQuote(parts[0])); err != nil {
+	got := ""
+	for _, way := range []struct {
+		quote, escape func(string) string
+		around        string // the references to the parts
+	}{
+		// hush counts what is quoted as one word, of which it takes 16 or 64
+		// (CONFIG_SYS_MAXARGS); the old parser would keep the double quotes.
+		{ubootQuote, doubled, `"`}, {ubootQuote, hushEscape, ""}, {ubootQuote, plain, ""}, {strictQuote, plain, `"`},
+	} {
+		if len(parts) == 1 {
+			err = p.set(ctx, name, way.quote(want))
+		} else {
+			err = p.join(ctx, name, parts, way.around, func(s string) string { return way.quote(way.escape(s)) })
+		}
+		if err == nil {
+			got, err = p.get(ctx, name)
+		}
+		if err == nil && got == want || ctx.Err() != nil {
 			return err
 		}
-	} else if err := p.join(ctx, name, parts); err != nil {
-		return err
+		if e := p.d.Recover(ctx); e != nil { // it may wait for the end of a quotation
+			return e
+		}
 	}
-	got, err := p.get(ctx, name)
 	if err != nil {
-		return err
+		return fmt.Errorf("the command line of %d characters in %d words: %w", len(want), strings.Count(want, " ")+1, err)
 	}
-	if got != want {
-		return &finalError{fmt.Errorf("U-Boot keeps another command line than it was given (%s):\n is     %q\n wanted %q\nset it in commands in a way that this loader takes", name, got, want)}
-	}
-	return nil
+	return &finalError{fmt.Errorf("U-Boot keeps another command line than it was given (%s):\n is     %q\n wanted %q\nset it in commands in a way that this loader takes", name, got, want)}
 }
 
 // join sets name from parts, each in a variable of its own.
-func (p *ubootPlan) join(ctx context.Context, name string, parts []string) error {
-	all := name
+func (p *ubootPlan) join(ctx context.Context, name string, parts []string, around string, write func(string) string) error {
+	refs := make([]string, len(parts))
 	for i, part := range parts {
-		v := fmt.Sprintf("ks%d", i)
-		if err := p.set(ctx, v, ubootQuote(part)); err != nil {
+		if err := p.set(ctx, fmt.Sprintf("ks%d", i), write(part)); err != nil {
 			return err
 		}
-		all += " ${" + v + "}"
+		refs[i] = fmt.Sprintf("${ks%d}", i)
 	}
-	name, all, _ = strings.Cut(all, " ")
-	return p.set(ctx, name, all)
+	return p.set(ctx, name, around+strings.Join(refs, " ")+around)
 }
 
 // cutWords cuts text at spaces into parts of at most room characters.
