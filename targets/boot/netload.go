@@ -189,14 +189,18 @@ func sizeOf(path string) (int64, error) {
 
 // copyTo puts a whole file in place in one step, readable by a server of any user.
 func copyTo(to, from string) error {
-	if _, err := os.Stat(to); err == nil {
-		return nil // its name is its content
-	}
 	in, err := os.Open(from)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
+	info, err := in.Stat()
+	if err != nil {
+		return err
+	}
+	if is, err := os.Stat(to); err == nil && is.Size() == info.Size() {
+		return nil // its name is its content
+	}
 	out, err := renameio.NewPendingFile(to, renameio.WithPermissions(0o644))
 	if err != nil {
 		return err
