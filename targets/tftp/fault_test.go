@@ -144,6 +144,22 @@ func TestClientBeginsAnew(t *testing.T) {
 	}
 }
 
+// The answer to the last block may be lost; a client that asks for the next file
+// has this one.
+func TestLastAnswerIsLost(t *testing.T) {
+	s, p := hurried(t, 10*time.Second, map[string]string{"k": file(t, "k", 700), "i": file(t, "i", 600)})
+	c := dial(t, s.l.addr)
+	defer c.close()
+	c.ask("k")
+	c.block(1)
+	c.ack(1)
+	c.block(2)
+	if got, err := c.get("i"); err != nil || len(got) != 600 {
+		t.Errorf("the next file: %d bytes, %v", len(got), err)
+	}
+	awaitRecords(t, p, func(r []targets.Transfer) bool { return len(r) == 2 && r[0].Done && r[0].Sent == 700 && r[1].Done })
+}
+
 func TestTimeoutIsTheClients(t *testing.T) {
 	s, p := hurried(t, 10*time.Second, map[string]string{"k": file(t, "k", 700)})
 	c := dial(t, s.l.addr)
