@@ -242,8 +242,6 @@ func (b *booting) note(s string) {
 	}
 }
 
-var phaseOrder = [...]Phase{PhaseAsked, PhaseDown, PhaseLoading, PhaseKernel, PhaseReachable, PhaseVerified}
-
 // reach reports a phase once, and never after a later one.
 func (b *booting) reach(p Phase) {
 	b.mu.Lock()
@@ -278,18 +276,6 @@ func (b *booting) phaseSeen() Phase {
 		return ""
 	}
 	return b.phases[len(b.phases)-1].Phase
-}
-
-func before(a, b Phase) bool {
-	for _, p := range phaseOrder {
-		if p == a {
-			return a != b
-		}
-		if p == b {
-			return false
-		}
-	}
-	return false
 }
 
 // kernelError makes the data point, with the console's last lines.

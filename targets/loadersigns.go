@@ -29,7 +29,7 @@ type loaderSign struct {
 }
 
 // grubOwn are files that GRUB can do without.
-var grubOwn = regexp.MustCompile("/grub/|\\.(?:mod|mo|gz|lst|pf2|png|jpg|tga|cfg)'")
+var grubOwn = regexp.MustCompile(`/grub/|\.(?:mod|mo|gz|lst|pf2|png|jpg|tga|cfg)'`)
 
 // loaderSigns hold only while no kernel runs.
 var loaderSigns = [...]loaderSign{
@@ -39,7 +39,7 @@ var loaderSigns = [...]loaderSign{
 	// CFE and RedBoot.
 	{StageRefused, refusedWait, regexp.MustCompile(`^(?:Could not load \S+: |\*\*\* command status = -|Can't load |Unrecognized image type|No image '?\S+'? found|\*\* Error: (?:No|Can't|Image)|Can't boot|No entry point known)`), nil},
 	// GRUB, LILO, syslinux, iPXE, barebox, systemd-boot and EFI.
-	{StageRefused, refusedWait, regexp.MustCompile("^(?:error: .*(?:file `[^']*' not found|invalid magic number|bad shim signature|invalid signature|you need to load the kernel first|premature end of file|unknown filesystem|symbol `\\w+' not found|not a regular file|unrecognized number|out of memory|invalid arch-(?:dependent|independent) ELF)|Error \\d+: (?:File not found|Invalid or unsupported executable|Unknown boot failure|Kernel must be loaded))"), grubOwn},
+	{StageRefused, refusedWait, regexp.MustCompile(`^(?:error: .*(?:file \x60[^']*' not found|invalid magic number|bad shim signature|invalid signature|you need to load the kernel first|premature end of file|unknown filesystem|symbol \x60\w+' not found|not a regular file|unrecognized number|out of memory|invalid arch-(?:dependent|independent) ELF)|Error \d+: (?:File not found|Invalid or unsupported executable|Unknown boot failure|Kernel must be loaded))`), grubOwn},
 	{StageRefused, refusedWait, regexp.MustCompile(`^(?:(?:Could not find|Invalid or corrupt) kernel image|Could not find ramdisk image|No DEFAULT or UI configuration directive|Could not boot(?: image)?: |Could not start download: |Nothing to boot|(?:Error loading|Failed to execute|Failed to load) \S*(?:\\|Linux|/boot|vmlinu)|EFI stub: ERROR: (?:efi_main|Failed|exit_boot)|(?:exit_boot|efi_main)\(\) failed|handler for .* failed|could not open .*: No such file)`), nil},
 	{StageLoader, restartWait, regexp.MustCompile(`^(?:PXE-[EM][0-9A-F]+: |No more network devices|BdsDxe: failed to (?:load|start) |Failed to load image|boot: ?$)`), regexp.MustCompile(`^PXE-M0F`)},
 	// It has given up.

@@ -25,6 +25,21 @@ type PhaseTime struct {
 	At    time.Time `json:"at"`
 }
 
+var phaseOrder = [...]Phase{PhaseAsked, PhaseDown, PhaseLoading, PhaseKernel, PhaseReachable, PhaseVerified}
+
+// before says that a boot enters a earlier than b.
+func before(a, b Phase) bool {
+	for _, p := range phaseOrder {
+		if p == a {
+			return a != b
+		}
+		if p == b {
+			return false
+		}
+	}
+	return false
+}
+
 // BootError is a data point about a kernel: it panicked, hung, or was not the
 // one asked for. Every other error of a boot is infrastructure.
 type BootError struct {
