@@ -19,8 +19,7 @@ import (
 // observed keeps what a method returned; targets.Boot goes on from there.
 type observed struct {
 	targets.Booter
-	err   error
-	notes []string
+	err error
 }
 
 func (o *observed) Boot(ctx context.Context, t *targets.Target, k targets.Kernel) error {

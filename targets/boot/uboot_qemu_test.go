@@ -183,7 +183,7 @@ func TestUBootX86(t *testing.T) {
 	m := &deafMachine{Machine: machine}
 	tg := labTarget(t, machine, port)
 	tg.Console, tg.Power, tg.Serve = m, m, serveTFTP(t)
-	u := &UBoot{Netload: Netload{TFTP: tftpX86}, Setup: []string{"pci enum"}, loaderNet: loaderNet{Address: "10.0.2.15", Gateway: "10.0.2.2"},
+	u := &UBoot{Netload: Netload{TFTP: tftpX86}, Setup: []string{"pci enum"}, Network: "dhcp",
 		KernelAddr: "0x4000000", InitrdAddr: "0x8000000"}
 	if err := u.Check(); err != nil {
 		t.Fatal(err)

@@ -151,7 +151,7 @@ func (u *UBootEnv) place(ctx context.Context, t *targets.Target, k targets.Kerne
 		if err := prune(ctx, t.Held, u.Dir, in); err != nil {
 			return nil, err
 		}
-		at = netFiles{in.Kernel, in.Initrd, in.DTB}
+		at = netFiles(in)
 	}
 	return strings.NewReplacer("@KERNEL@", at.Kernel, "@INITRD@", at.Initrd, "@DTB@", at.DTB, "@SERVER@", u.TFTP, "@ARGS@", k.Args()), nil
 }
