@@ -116,7 +116,7 @@ func (a *app) keepConsole(t targets.Target, who, path string) (w io.Writer, done
 			fmt.Fprintln(a.err, "kernsweep:", err)
 		}
 	}
-	close := func() {
+	unshare := func() {
 		if share != nil {
 			_ = share.Close() // those who watch are told by its end
 		}
@@ -126,15 +126,15 @@ func (a *app) keepConsole(t targets.Target, who, path string) (w io.Writer, done
 		w = share
 	}
 	if path == "" {
-		return w, close, nil
+		return w, unshare, nil
 	}
 	rec, err := console.Record(path, console.Limits{})
 	if err != nil {
-		close()
+		unshare()
 		return nil, nil, err
 	}
 	return io.MultiWriter(rec, w), func() {
-		close()
+		unshare()
 		if err := rec.Close(); err != nil {
 			fmt.Fprintln(a.err, "kernsweep:", err)
 		}

@@ -105,7 +105,7 @@ func (s *screen) drive(ctx context.Context, line io.ReadWriteCloser, keep io.Wri
 	j.wake = wakeR
 	j.wg.Go(func() { j.guard(j.show) })
 	if s.tty >= 0 || !readOnly {
-		j.wg.Go(func() { j.guard(j.type_) })
+		j.wg.Go(func() { j.guard(j.typeKeys) })
 	}
 	select {
 	case err = <-j.over:
@@ -182,8 +182,8 @@ func (j *joint) inputEnds() bool {
 	return file || j.readOnly && j.tty < 0
 }
 
-// type_ passes the input on until it ends.
-func (j *joint) type_() error {
+// typeKeys passes the input on until it ends.
+func (j *joint) typeKeys() error {
 	var k keys
 	buf := make([]byte, 1024)
 	for {
