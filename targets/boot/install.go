@@ -276,7 +276,7 @@ func put(ctx context.Context, conn targets.Conn, to, from string) error {
 // what an interrupted one left. It never touches anything else.
 func prune(ctx context.Context, conn targets.Conn, dir string, keep installed) error {
 	script := `d=$1; shift
-for f in "$d"/` + ownName + ` "$d"/` + ownName + `.part; do
+for f in "$d"/` + ownName + ` "$d"/` + ownName + `.part "$d"/` + ownName + `.part.kernsweep-????????; do
 	[ -f "$f" ] || continue
 	for k; do [ "$f" = "$k" ] && continue 2; done
 	rm -f "$f" || exit 1

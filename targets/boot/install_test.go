@@ -122,7 +122,7 @@ func TestPruneRemovesOurOwnOnly(t *testing.T) {
 		ctx, conn := held(t, tg)
 		dir := t.TempDir()
 		theirs := "kernsweep-0123456789ab.x kernsweep-0123456789abc.k kernsweep-012345678.k kernsweep-zzzzzzzzzzzz.k kernsweep.cfg vmlinuz-6.1"
-		for _, n := range strings.Fields(theirs + " kernsweep-0123456789ab.k kernsweep-0123456789ab.i kernsweep-ffffffffffff.k kernsweep-00ff00ff00ff.d.part") {
+		for _, n := range strings.Fields(theirs + " kernsweep-0123456789ab.k kernsweep-0123456789ab.i kernsweep-ffffffffffff.k kernsweep-00ff00ff00ff.d.part kernsweep-00ff00ff00ff.d.part.kernsweep-abcd2345") {
 			if err := os.WriteFile(filepath.Join(dir, n), nil, 0o600); err != nil {
 				t.Fatal(err)
 			}
