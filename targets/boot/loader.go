@@ -183,8 +183,9 @@ func (l *Loader) tries(ctx context.Context, kind loaderKind, f func(try int) err
 		err := f(try)
 		var kernel *targets.BootError
 		var final *finalError
+		var line *console.LineError
 		switch {
-		case err == nil || errors.As(err, &kernel) || errors.As(err, &final):
+		case err == nil || errors.As(err, &kernel) || errors.As(err, &final) || errors.As(err, &line):
 			return err
 		case ctx.Err() != nil:
 			return errors.Join(context.Cause(ctx), first, err)

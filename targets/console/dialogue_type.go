@@ -7,14 +7,19 @@ import (
 	"time"
 )
 
+// LineError says that a command cannot be typed at all, however often it is tried.
+type LineError struct{ Line, Why string }
+
+func (e *LineError) Error() string { return fmt.Sprintf("the command %.60q… %s", e.Line, e.Why) }
+
 // Type types line until its echo is right, without Enter. The loader must be at
-// its prompt. Its error is an *EchoError, ctx's cause, or that the console failed.
+// its prompt. Its error is a *LineError, an *EchoError, ctx's cause, or that the console failed.
 func (d *Dialogue) Type(ctx context.Context, line string) error {
 	if d.Longest > 0 && len(line) > d.Longest {
-		return fmt.Errorf("the command %.60q… has %d characters, more than the loader's line takes (%d)", line, len(line), d.Longest)
+		return &LineError{line, fmt.Sprintf("has %d characters, more than the loader's line takes (%d)", len(line), d.Longest)}
 	}
 	if strings.ContainsFunc(line, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-		return fmt.Errorf("the command %q has a control character", line)
+		return &LineError{line, "has a control character"}
 	}
 	pace := d.Pace
 	if pace <= 0 {
