@@ -32,9 +32,14 @@ func (o *observed) Traits() targets.BootTraits { return targets.TraitsOf(o.Boote
 // scripted boots k by a method on a scripted loader, in a bubble of its own time.
 // It returns the method's error and Boot's.
 func scripted(t *testing.T, b *targetstest.BootLoader, method targets.Booter, k targets.Kernel) (said, judged error) {
+	return scriptedWith(t, b, b, method, k)
+}
+
+// scriptedWith is scripted with a supply of its own.
+func scriptedWith(t *testing.T, b *targetstest.BootLoader, power targets.Power, method targets.Booter, k targets.Kernel) (said, judged error) {
 	synctest.Test(t, func(t *testing.T) {
 		o := &observed{Booter: method}
-		tg := &targets.Target{Name: "wl500", Console: b, Power: b, Boot: o, Timeout: targets.Timeouts{Silence: 20 * time.Second}}
+		tg := &targets.Target{Name: "wl500", Console: b, Power: power, Boot: o, Timeout: targets.Timeouts{Silence: 20 * time.Second}}
 		tg.Dial = func(context.Context, targets.SSH, targets.DialOptions) (targets.Conn, error) {
 			return nil, &targets.LinkError{Phase: "connect", Err: errors.New("nobody there")}
 		}

@@ -1,6 +1,7 @@
 package boot
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -28,7 +29,7 @@ var vendorPrompts = []string{"=> ", "U-Boot> ", "u-boot> ", "ath> ", "ar7240> ",
 func (s *ubootShell) machine() *targetstest.BootLoader {
 	return &targetstest.BootLoader{
 		Banner: "\r\n\r\nU-Boot 1.1.4 (Nov 11 2009 - 16:21:46)\r\n\r\nDRAM:  64 MB\r\nHit any key to stop autoboot:  1 ",
-		Prompt: "ath> ", CtrlC: "<INTERRUPT>\r\n", Deaf: 300 * time.Millisecond, Window: 700 * time.Millisecond, Longest: 255,
+		Prompt: "ath> ", CtrlC: "<INTERRUPT>\r\n", Deaf: 400 * time.Millisecond, Window: 300 * time.Millisecond, Longest: 255,
 		Flash: "\b\b\b 0 \r\n## Booting image at 9f050000 ...\r\nStarting kernel ...\r\n\r\n" + flashKernel,
 		Run:   s.run,
 	}
@@ -159,6 +160,28 @@ func TestUBootScripted(t *testing.T) {
 				t.Errorf("%q", typed)
 			}
 		})
+	}
+}
+
+// slowPlug switches at once and says so late, as plugs behind a cloud do: the
+// window is over then.
+type slowPlug struct{ *targetstest.BootLoader }
+
+func (p slowPlug) Set(ctx context.Context, on bool) error {
+	err := p.BootLoader.Set(ctx, on)
+	select {
+	case <-time.After(5 * time.Second):
+	case <-ctx.Done():
+	}
+	return err
+}
+
+func TestUBootSlowPlug(t *testing.T) {
+	s := newShell(uImageSize)
+	b := s.machine()
+	said, judged := scriptedWith(t, b, slowPlug{b}, newUBoot(), image(t, 0, "\x27\x05\x19\x56", uImageSize))
+	if said != nil || stageOf(t, judged) != targets.StageNoRoot || b.Sessions != 2 {
+		t.Errorf("%v, %v, %d starts", said, judged, b.Sessions)
 	}
 }
 
