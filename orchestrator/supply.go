@@ -74,17 +74,32 @@ func (s *watchedStrip) Set(ctx context.Context, on bool) error {
 func (s *Supply) Outlet() (strip, outlet string) { return s.strip.Outlet() }
 
 // Close ends what the driver holds.
-func (s *Supply) Close() error {
-	if c, ok := s.strip.Power.(targets.Closer); ok {
-		return c.Close()
-	}
-	return nil
-}
+func (s *Supply) Close() error { return s.strip.Close() }
 
 // strip is a driver whose commands wait for their turn.
 type strip struct {
 	targets.Power
 	locks *locks
+}
+
+// SharedStrip is the driver p, which waits for its turn like every Supply. It
+// confirms nothing: targets.SwitchOff does.
+func SharedStrip(runs string, p targets.Power) targets.Power { return &strip{p, newLocks(runs)} }
+
+// Close ends what the driver holds.
+func (s *strip) Close() error {
+	if c, ok := s.Power.(targets.Closer); ok {
+		return c.Close()
+	}
+	return nil
+}
+
+// Programs are the driver's own.
+func (s *strip) Programs(t *targets.Target) []string {
+	if r, ok := s.Power.(targets.Runner); ok {
+		return r.Programs(t)
+	}
+	return nil
 }
 
 func (s *strip) Outlet() (strip, outlet string) {

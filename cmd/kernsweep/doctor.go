@@ -91,7 +91,11 @@ func (a *app) knownGood(lab *config.Lab, t *config.Target, name string) (*target
 
 func (a *app) doctorOptions(t *config.Target, known *targets.Kernel) doctor.Options {
 	log := a.logger()
-	o := doctor.Options{Target: t, Known: known, Dial: sshconn.New(log).Dial, Agent: orchestrator.AgentBytes, Log: log}
+	own := *t
+	if own.Power != nil && !targets.TraitsOf(t.Boot).Local {
+		own.Power = orchestrator.SharedStrip(a.runs, own.Power)
+	}
+	o := doctor.Options{Target: &own, Known: known, Dial: sshconn.New(log).Dial, Agent: orchestrator.AgentBytes, Log: log}
 	if a.json {
 		o.Note = func(string) {}
 		return o
