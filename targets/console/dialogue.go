@@ -105,12 +105,16 @@ func (d *Dialogue) write(keys string) error {
 // AwaitPrompt waits until the loader shows its prompt and then nothing more, and
 // returns what it said before. silence bounds the time without a byte: a transfer
 // that shows progress may take long. When stop, which may be nil, matches, the
-// text so far comes back with stopped = true. Errors are those of Expect.
+// text so far comes back with stopped = true. Errors are those of Expect, and that a
+// kernel has started.
 func (d *Dialogue) AwaitPrompt(ctx context.Context, silence time.Duration, stop *regexp.Regexp) (said string, stopped bool, err error) {
 	cleared := false
 	for {
 		if stop != nil && stop.Match(d.text.buf) {
 			return d.text.take(), true, nil
+		}
+		if started.Match(d.text.buf) {
+			return "", false, fmt.Errorf("%w; the last lines: %s", errStarted, strings.Join(quoted(shown(string(d.text.buf))), ", "))
 		}
 		at, hidden := d.atPrompt(), d.promptBefore()
 		wait := silence
@@ -136,6 +140,9 @@ func (d *Dialogue) AwaitPrompt(ctx context.Context, silence time.Duration, stop 
 		}
 	}
 }
+
+// errStarted says that the loader is gone.
+var errStarted = errors.New("a kernel started before the loader was told to: did the machine restart?")
 
 // upToPrompt takes the text, without the prompt that ends it.
 func (d *Dialogue) upToPrompt() string {

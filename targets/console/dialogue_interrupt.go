@@ -78,7 +78,11 @@ func (d *Dialogue) Interrupt(ctx context.Context, within time.Duration, in Inter
 			return "", d.timeout("a boot loader's first words", within)
 		}
 		if typing {
-			if err := d.write(in.Keys); err != nil {
+			keys := in.Keys
+			if d.promptBefore() && !strings.Contains(keys, d.clearKeys()) {
+				keys += d.clearKeys() // a foreign line stands behind the prompt
+			}
+			if err := d.write(keys); err != nil {
 				return "", err
 			}
 		}
@@ -162,7 +166,7 @@ func (d *Dialogue) Probe(ctx context.Context) (bool, error) {
 	}
 	_, _, err := d.AwaitPrompt(ctx, clearWait, nil)
 	var late *TimeoutError
-	if errors.As(err, &late) {
+	if errors.As(err, &late) || errors.Is(err, errStarted) {
 		return false, nil
 	}
 	return err == nil, err

@@ -155,8 +155,12 @@ func TestInterrupt(t *testing.T) {
 		change func(b *targetstest.BootLoader)
 		want   Outcome
 	}{
-		"deaf at first":  {func(b *targetstest.BootLoader) { b.Deaf = 400 * time.Millisecond }, AtPrompt},
-		"short window":   {func(b *targetstest.BootLoader) { b.Deaf, b.Window = 400*time.Millisecond, 120*time.Millisecond }, AtPrompt},
+		"deaf at first": {func(b *targetstest.BootLoader) { b.Deaf = 400 * time.Millisecond }, AtPrompt},
+		"short window":  {func(b *targetstest.BootLoader) { b.Deaf, b.Window = 400*time.Millisecond, 120*time.Millisecond }, AtPrompt},
+		"line behind it": {func(b *targetstest.BootLoader) {
+			b.Prompt = "=> "
+			b.Noise, b.NoiseAt = "\r\n[ 3.0] eth0: up\r\n", 1
+		}, AtPrompt},
 		"needed twice":   {func(b *targetstest.BootLoader) { b.Needed = 2 }, AtPrompt},
 		"wrong key":      {func(b *targetstest.BootLoader) { b.Stops = "x" }, MissedAutoboot},
 		"prompt at once": {func(b *targetstest.BootLoader) { b.Window, b.Banner = 0, "U-Boot 2023.01\r\n" }, AtPrompt},
@@ -230,6 +234,10 @@ func TestCommandEndings(t *testing.T) {
 			return true
 		case "hang":
 			b.Wait(time.Hour)
+		case "restart":
+			b.Wait(time.Second)
+			b.Say(b.Banner + b.Flash)
+			b.Wait(time.Hour)
 		case "noisy":
 			b.Say("done\r\n=> random: crng init done\r\n")
 			b.Prompt = ""
@@ -255,6 +263,19 @@ func TestCommandEndings(t *testing.T) {
 		_, err = d.Command(ctx, "hang", 20*time.Second, nil)
 		var late *TimeoutError
 		if !errors.As(err, &late) {
+			t.Error(err)
+		}
+		if err := b.Set(ctx, false); err != nil {
+			return err
+		}
+		if err := b.Set(ctx, true); err != nil {
+			return err
+		}
+		if err := stopIt(ctx, d); err != nil {
+			return err
+		}
+		begin := time.Now()
+		if _, err = d.Command(ctx, "restart", time.Hour, nil); !errors.Is(err, errStarted) || time.Since(begin) > 3*time.Second {
 			t.Error(err)
 		}
 		return nil
