@@ -66,7 +66,7 @@ type bootHistory struct {
 }
 
 // restartWords are found also where noise has hit them.
-var restartWords = newPattern("Restarting system")
+var restartWords = [...]pattern{newPattern("Restarting system")}
 
 const (
 	maxTail    = 64
@@ -111,7 +111,7 @@ func (h *bootHistory) message(m message) finding {
 		}
 	}
 	switch {
-	case (goingDown.MatchString(m.text) || m.timed && len(m.text) < 40 && restartWords.in(m.text, 0)) && (m.timed || !h.timed):
+	case (goingDown.MatchString(m.text) || m.timed && len(m.text) < 40 && restartWords[0].in(m.text, 0)) && (m.timed || !h.timed):
 		return h.down(m.text)
 	case !m.timed && loaderBanner.MatchString(m.text):
 		return h.loader(m.text)

@@ -150,7 +150,7 @@ func (s *grubSystem) read(said string) error {
 
 // plainFS are the file systems, by Linux's names, that GRUB finds a file's
 // blocks on and can overwrite one in place.
-var plainFS = []string{"ext2", "ext3", "ext4", "xfs", "vfat", "msdos", "exfat", "f2fs", "jfs"}
+var plainFS = [...]string{"ext2", "ext3", "ext4", "xfs", "vfat", "msdos", "exfat", "f2fs", "jfs"}
 
 // check refuses disks that GRUB cannot read kernels from, or cannot clear
 // next_entry on (the list is that of GRUB's own 00_header).
@@ -158,13 +158,13 @@ func (s *grubSystem) check(cfg *grubConfig) error {
 	env, boot := s.envDisk, s.bootDisk
 	const ever = "so GRUB could not clear next_entry and would boot the kernel under test for ever"
 	switch {
-	case !slices.Contains(plainFS, env.mount.fstype):
+	case !slices.Contains(plainFS[:], env.mount.fstype):
 		return fmt.Errorf("%s lies on %s, which GRUB cannot write to, %s: put /boot on ext4 or xfs", s.envFile, env.mount.fstype, ever)
 	case env.abstract() != "":
 		return fmt.Errorf("%s lies on %s, which GRUB cannot write to, %s: put /boot on a plain partition", s.envFile, env.abstract(), ever)
 	case boot.mount.fstype == "btrfs":
 		return fmt.Errorf("%s lies on btrfs, where the path to a kernel depends on the subvolume that GRUB takes for the root: set into to a folder on ext4, xfs or vfat", s.into)
-	case !slices.Contains(plainFS, boot.mount.fstype):
+	case !slices.Contains(plainFS[:], boot.mount.fstype):
 		return fmt.Errorf("%s lies on %s, from which GRUB does not load kernels here: set into to a folder on ext4, xfs or vfat", s.into, boot.mount.fstype)
 	case strings.HasPrefix(boot.dmUUID, "CRYPT-"):
 		return fmt.Errorf("%s is encrypted, so GRUB would wait for a passphrase: set into to a folder that is not", s.into)

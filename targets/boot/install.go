@@ -13,7 +13,11 @@ import (
 
 // ownName is the shell pattern of the files that install writes; nothing else
 // on a target is ever removed.
-var ownName = "kernsweep-" + strings.Repeat("[0-9a-f]", 12) + ".[kid]"
+const (
+	ownName = "kernsweep-" + hex12 + ".[kid]"
+	hex12   = hex4 + hex4 + hex4
+	hex4    = "[0-9a-f][0-9a-f][0-9a-f][0-9a-f]"
+)
 
 // reserve is what stays free beside the files, in KiB.
 const reserve = 4 << 10

@@ -22,7 +22,7 @@ type SDBoot struct {
 }
 
 // ownEntry is the shell pattern of the entries that this method writes.
-var ownEntry = "kernsweep-" + strings.Repeat("[0-9a-f]", 12) + ".conf"
+const ownEntry = "kernsweep-" + hex12 + ".conf"
 
 // Check refuses what cannot work.
 func (b *SDBoot) Check() error {
