@@ -128,8 +128,12 @@ func (p *ubootPlan) run(ctx context.Context) error {
 		p.u.note("boot loader: %.100s", strings.TrimSpace(m))
 	}
 	for _, c := range p.u.Setup {
-		if _, err := p.d.Command(ctx, c, time.Minute, nil); err != nil {
+		said, err := p.d.Command(ctx, c, time.Minute, nil)
+		if err != nil {
 			return err
+		}
+		if strings.Contains(said, "Unknown command") {
+			return &finalError{fmt.Errorf("setup: %.100q: %s", c, complaint(said, ubootFailed))}
 		}
 	}
 	if err := p.network(ctx); err != nil {
@@ -200,7 +204,7 @@ func (p *ubootPlan) commands(ctx context.Context) error {
 			fmt.Sprint(p.kernel.size), fmt.Sprint(p.initrd.size), fmt.Sprint(p.dtb.size)}, m[1]) {
 			return fmt.Errorf("%.100q brought %s bytes, which is the size of none of the kernel's files", c, m[1])
 		}
-		if ubootBad.MatchString(said) {
+		if ubootFailed.MatchString(said) {
 			return fmt.Errorf("%.100q: %s", c, complaint(said, ubootBad))
 		}
 	}

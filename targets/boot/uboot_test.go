@@ -85,6 +85,7 @@ func (s *ubootShell) run(b *targetstest.BootLoader, line string) bool {
 	case w[0] == "setenv" && len(w) > 64:
 		b.Say("setenv - set environment variables\r\n\r\nUsage:\r\nsetenv [-f] name value ...\r\n")
 	case w[0] == "setenv" && len(w) > 2:
+		b.Say("eth1: link down\r\n") // the loader's own words at any time
 		s.env[w[1]] = strings.Join(w[2:], " ")
 	case w[0] == "printenv":
 		if v, ok := s.env[w[1]]; ok {

@@ -15,6 +15,7 @@ import (
 var (
 	transferred  = regexp.MustCompile(`Bytes transferred = (\d+)`)
 	ubootBad     = regexp.MustCompile(`(?i)^(?:\*\* ?)?error|TFTP error|not found|not set\b|not defined|no ethernet|unknown command|retry (?:count|time) exceeded|abort|timed? ?out|host unreachable|link.* down|no link|usage:|bad (?:data )?crc|overwrite reserved memory|failed`)
+	ubootFailed  = regexp.MustCompile(`(?im)^(?:\*\* ?|## )?error\b|unknown command|^usage:|^TFTP error|retry (?:count|time) exceeded|not defined|bad (?:data )?crc|^abort`)
 	ubootAbort   = regexp.MustCompile(`Retry count exceeded|Retry time exceeded|TFTP server died`)
 	ubootMissing = regexp.MustCompile(`(?i)file not found|access violation`)
 	ubootRefused = regexp.MustCompile(`(?i)^wrong image format|^bad (?:magic|data crc|header)|bad data crc|can't get kernel|^error|unsupported architecture|^unknown command|^image .*(?:corrupt|too large)|invalid |^bad linux|not valid elf|no valid|must RESET board|FDT and ATAGS support not compiled|did not find a cmdline|could not find a valid device tree|ramdisk image is corrupt|usage:`)
@@ -74,7 +75,7 @@ func (p *ubootPlan) set(ctx context.Context, name, value string) error {
 	if err != nil {
 		return err
 	}
-	if ubootBad.MatchString(said) {
+	if ubootFailed.MatchString(said) {
 		return fmt.Errorf("setenv %s: %s", name, complaint(said, ubootBad))
 	}
 	return nil
