@@ -37,13 +37,13 @@ func (*GrubReboot) Traits() targets.BootTraits { return targets.BootTraits{Runni
 
 // README: power
 
-// Relay is a USB relay that takes one byte.
-type Relay struct {
+// ByteRelay is a USB relay that takes one byte.
+type ByteRelay struct {
 	Device string `hcl:"device" doc:"device file of the relay"`
 }
 
 // Check touches nothing: it is called while the configuration is read.
-func (r *Relay) Check() error {
+func (r *ByteRelay) Check() error {
 	if r.Device == "" {
 		return errors.New("device is empty")
 	}
@@ -51,7 +51,7 @@ func (r *Relay) Check() error {
 }
 
 // Set writes '1' or '0'.
-func (r *Relay) Set(_ context.Context, on bool) error {
+func (r *ByteRelay) Set(_ context.Context, on bool) error {
 	b := []byte("0")
 	if on {
 		b = []byte("1")
@@ -86,7 +86,7 @@ func Example() {
 	err := boot.Boot(context.Background(), &targets.Target{Held: printer{}}, targets.Kernel{Name: "bfs"})
 	fmt.Println(err, targets.TraitsOf(boot).Running)
 
-	var power targets.Power = &Relay{Device: "/dev/null"}
+	var power targets.Power = &ByteRelay{Device: "/dev/null"}
 	fmt.Println(power.Set(context.Background(), true))
 
 	var console targets.Console = &Port{Device: "/dev/null"}
