@@ -35,7 +35,7 @@ var ubootKind = loaderKind{
 	prompt: `=>|[A-Za-z0-9(][A-Za-z0-9()_.-]{0,30}>>?|[A-Za-z0-9(][A-Za-z0-9()_. -]{0,30} (?:>>?|#)`,
 	keys:   " \x03",
 	line:   240, // CONFIG_SYS_CBSIZE is 256 or more
-	begin:  regexp.MustCompile(`(?m)^U-Boot(?: SPL| TPL)? \d|[Aa]utoboot|Hit .*key|Press .* to (?:stop|abort|enter)|Type .* to stop|^DRAM: `),
+	begin:  regexp.MustCompile(`(?m)^\s*U-[Bb]oot(?: SPL| TPL)? \d|^Ralink UBoot Version|^Please choose the operation|[Aa]utoboot|Hit .*key|(?:Press|Type) .* to (?:stop|abort|enter|interrupt)|^(?:DRAM|NAND|Flash|Board): `),
 	sync:   `echo %s`,
 	answer: `(?m)^%s\s*$`,
 }
