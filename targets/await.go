@@ -42,7 +42,7 @@ func (b *booting) await(ctx context.Context) (Conn, string, error) {
 			return nil, "", b.kernelError(StageNotRebooted, fmt.Errorf("a kernel started on the console, but what answers has the boot_id of an earlier boot, %s",
 				b.old[len(b.old)-1]))
 		}
-		if errors.Is(err, errOldBoot) && time.Since(b.asked) > b.time.Down {
+		if errors.Is(err, errOldBoot) && time.Since(b.handed) > b.time.Down {
 			return nil, "", b.notRebooted(b.time.Down)
 		}
 		if err := b.consoleOver(); err != nil {
@@ -77,7 +77,7 @@ func (b *booting) viaTime(begun time.Time) time.Duration {
 // boot answered in between.
 func (b *booting) awaitDown(ctx context.Context) (Conn, string, error) {
 	for b.phaseSeen() == PhaseAsked {
-		left := b.time.Down - time.Since(b.asked)
+		left := b.time.Down - time.Since(b.handed)
 		if left <= 0 && errors.Is(b.lastDial, errOldBoot) {
 			return nil, "", b.notRebooted(b.time.Down)
 		}

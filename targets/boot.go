@@ -60,7 +60,8 @@ type booting struct {
 	rec    BootRecord
 	old    []string // boot_ids that are not this boot
 	asked  time.Time
-	w      *watch // nil: no console
+	handed time.Time // when the boot method returned: the old system must go from then on
+	w      *watch    // nil: no console
 
 	mu     sync.Mutex // phases come from the console's goroutine too
 	done   bool
@@ -129,6 +130,7 @@ func (b *booting) run(ctx context.Context) (Conn, error) {
 	defer stop()
 	b.started = true
 	err := b.t.Boot.Boot(tctx, b.t, b.k)
+	b.handed = time.Now() // sending files may have taken long
 	b.dropHeld()
 	var be *BootError
 	switch {
@@ -228,6 +230,11 @@ func (b *booting) openConsole(ctx context.Context, fail func()) error {
 		Wanted: b.k.Release, Tolerant: b.traits.HostBound, Fresh: b.traits.Emulated || b.traits.OnlyOnce,
 	})
 	b.t.watch = b.w
+	if n, ok := rwc.(Noter); ok {
+		for _, s := range n.Notes() {
+			b.note("console: " + s)
+		}
+	}
 	return nil
 }
 

@@ -15,7 +15,7 @@ const (
 	lifeTime    = 5 * time.Second  // to see whether a machine lives
 	silentTime  = 20 * time.Second // until a machine without power must have fallen silent
 	silentAfter = 2 * time.Second  // a console that says nothing for this long
-	onTime      = 30 * time.Second // to switch on again after ctx has ended
+	onTime      = time.Minute      // to switch on again after ctx has ended
 )
 
 // OutletError says that switching off a target's supply did not switch off that

@@ -186,7 +186,7 @@ type Networker interface {
 	Network() Network
 }
 
-// Noter is a boot method with facts about its newest boot for the record.
+// Noter is a boot method, or an open console, with facts for the boot's record.
 type Noter interface {
 	Notes() []string
 }

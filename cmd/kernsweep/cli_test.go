@@ -51,13 +51,13 @@ func TestCommandLine(t *testing.T) {
 	})
 }
 
-// fill FILE… replaces $SSH_BLOCK and $ROOT in files.
+// fill FILE… replaces the setup's variables in files.
 func fill(ts *testscript.TestScript, _ bool, args []string) {
 	for _, f := range args {
 		path := ts.MkAbs(f)
 		b, err := os.ReadFile(path)
 		ts.Check(err)
-		for _, name := range []string{"SSH_BLOCK", "ROOT"} {
+		for _, name := range []string{"SSH_BLOCK", "ROOT", "DISK", "CONSOLE", "POWER", "PORT", "HOSTKEY"} {
 			b = bytes.ReplaceAll(b, []byte("$"+name), []byte(ts.Getenv(name)))
 		}
 		ts.Check(os.WriteFile(path, b, 0o644))

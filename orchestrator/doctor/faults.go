@@ -70,6 +70,9 @@ func (r *rehearsal) power(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if r.known, err = targets.ReadBootID(ctx, r.t.Held); err != nil {
+		return "", err
+	}
 	return fmt.Sprintf("%s; on, and it answers after %s", said, round(time.Since(begin))), nil
 }
 
