@@ -158,7 +158,11 @@ func (l *loader) unknownAttr(a *attr, kind, where string, valid []string) {
 func (l *loader) unknown(p Pos, what, name, kind, where string, valid []string) {
 	in, near := strings.TrimPrefix(where, "in "), nearest(name, valid)
 	if contains(valid, name+"_env") {
-		l.err(p, fmt.Sprintf("use %s_env or %s_file: a secret must not stand in the configuration", name, name), "%q does not belong in %s", name, in)
+		use := name + "_env"
+		if contains(valid, name+"_file") {
+			use += " or " + name + "_file"
+		}
+		l.err(p, fmt.Sprintf("use %s: a secret must not stand in the configuration", use), "%q does not belong in %s", name, in)
 		return
 	}
 	if places := l.placesOf(name); kind != "" && len(places) > 0 && (near == "" || !onlyDrivers(places)) {
@@ -218,11 +222,27 @@ func nearest(name string, valid []string) string {
 	sorted := append([]string(nil), valid...)
 	sort.Strings(sorted)
 	for _, v := range sorted {
-		if d := levenshtein.Distance(name, v, nil); d < best && d < len(v) {
+		d := levenshtein.Distance(name, v, nil)
+		if swapped(name, v) {
+			d = 1
+		}
+		if d < best && d < len(v) {
 			best, at = d, v
 		}
 	}
 	return at
+}
+
+// swapped says that two neighbouring letters of a stand the other way round in b.
+func swapped(a, b string) bool {
+	if len(a) != len(b) || a == b {
+		return false
+	}
+	i := 0
+	for a[i] == b[i] {
+		i++
+	}
+	return i+1 < len(a) && a[i] == b[i+1] && a[i+1] == b[i] && a[i+2:] == b[i+2:]
 }
 
 func plural(n int, word string) string {

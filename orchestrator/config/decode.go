@@ -155,15 +155,18 @@ func (l *loader) setBlock(inner *block, d destination, where string, partial boo
 	ptr.Elem().Set(d.to)
 	ok := l.decode(inner, inner.body, inBlock(inner.kind), partial, ptr.Interface())
 	d.to.Set(ptr.Elem())
-	return ok && (partial || l.check(inner.pos, ptr.Interface()))
+	return ok && (partial || l.check(inner.pos, inner.body, ptr.Interface()))
 }
 
 // check asks a decoded struct whether it makes sense, and whether it has a
-// warning for whoever leaves the lab.
-func (l *loader) check(p Pos, v any) bool {
+// warning for whoever leaves the lab. An error that begins with the name of an
+// attribute stands where its value does.
+func (l *loader) check(p Pos, in *body, v any) bool {
 	if c, ok := v.(interface{ Check() error }); ok {
 		if err := c.Check(); err != nil {
-			l.err(p, "", "%v", err)
+			for _, e := range joined(err) {
+				l.err(in.at(e.Error(), p), "", "%v", e)
+			}
 			return false
 		}
 	}
@@ -171,6 +174,28 @@ func (l *loader) check(p Pos, v any) bool {
 		l.warn(p, "", "%s", w.Warning())
 	}
 	return true
+}
+
+// joined takes apart what errors.Join made.
+func joined(err error) []error {
+	j, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return []error{err}
+	}
+	var list []error
+	for _, e := range j.Unwrap() {
+		list = append(list, joined(e)...)
+	}
+	return list
+}
+
+// at is the place of the attribute whose name is text's first word, else p.
+func (b *body) at(text string, p Pos) Pos {
+	name, _, _ := strings.Cut(text, " ")
+	if a := b.attrs[strings.TrimRight(name, ",:")]; a != nil {
+		return a.valuePos()
+	}
+	return p
 }
 
 // setAttr converts an attribute's value to the type of a field, strictly: no

@@ -35,7 +35,7 @@ func (e *evaluator) reference(t hcl.Traversal) bool {
 		return e.workload(p, t)
 	}
 	l.value(p, didYouMean(root, []string{"local", "var", "kernel", "class", "target", "workload"},
-		"text stands in quotes; names are local.X, var.X, kernel.X, class.X, target.X, workload.KIND.X"), "nothing is called %q", root)
+		"text stands in quotes, and what others shall replace is written $${"+root+"}; names are local.X, var.X, kernel.X, class.X, target.X, workload.KIND.X"), "nothing is called %q", root)
 	return false
 }
 

@@ -220,7 +220,7 @@ func slot[T any](l *loader, kind string, blocks []*block, table map[string]func(
 	}
 	ok = l.decode(b, b.body, fmt.Sprintf("in a %s %q block", kind, label), partial, driver)
 	if ok && !partial {
-		ok = l.check(b.pos, driver)
+		ok = l.check(b.pos, b.body, driver)
 	}
 	return driver, label, ok
 }

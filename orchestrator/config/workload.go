@@ -84,7 +84,7 @@ func (l *loader) scenario(w *Workload, in *block, m *body, run workloads.Workloa
 		}
 	}
 	if ok {
-		l.check(in.pos, run)
+		l.check(in.pos, m, run)
 	}
 	return s
 }

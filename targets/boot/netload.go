@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
+	"strconv"
 
 	"github.com/google/renameio/v2"
 
@@ -29,19 +31,37 @@ type Netload struct {
 	sizes   fileSizes        // of what is published
 }
 
-// check refuses what cannot work.
+// check refuses what cannot work with a boot loader.
 func (n *Netload) check() error {
+	if n.TFTP != "" && !isAddress(n.TFTP) {
+		return fmt.Errorf("tftp = %q: want an IP address without a port: a boot loader knows no names, and asks port 69", n.TFTP)
+	}
+	return n.checkServer()
+}
+
+// checkServer refuses what cannot work with whatever resolves names.
+func (n *Netload) checkServer() error {
 	switch {
 	case n.TFTP == "":
 		return errors.New("tftp is missing: the address from which the boot loader fetches its files")
 	case n.Root != "" && n.Listen != "":
 		return errors.New("tftp_root and tftp_listen exclude each other: either another server serves the files, or kernsweep does")
 	case n.Listen != "":
-		if _, _, err := net.SplitHostPort(n.Listen); err != nil {
-			return fmt.Errorf("tftp_listen = %q: want host:port", n.Listen)
+		if _, port, err := net.SplitHostPort(n.Listen); err != nil || !isPort(port) {
+			return fmt.Errorf("tftp_listen = %q: want host:port, as %q", n.Listen, net.JoinHostPort(n.TFTP, "69"))
 		}
 	}
 	return nil
+}
+
+func isAddress(s string) bool {
+	_, err := netip.ParseAddr(s)
+	return err == nil
+}
+
+func isPort(s string) bool {
+	n, err := strconv.ParseUint(s, 10, 16)
+	return err == nil && n > 0
 }
 
 // fileSizes are those of published files, in bytes; 0 is none.

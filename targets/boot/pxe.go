@@ -45,7 +45,7 @@ func (p *PXE) Check() error {
 	if n.TFTP == "" && n.Root != "" && !p.Proxy {
 		n.TFTP = "another server" // the network's DHCP server names it
 	}
-	if err := n.check(); err != nil {
+	if err := n.checkServer(); err != nil {
 		return err
 	}
 	if _, err := parseMAC(p.MAC); err != nil {

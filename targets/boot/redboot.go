@@ -55,8 +55,8 @@ func (r *RedBoot) Check() error {
 		return err
 	}
 	if r.Telnet != "" {
-		if h, p, err := net.SplitHostPort(r.Telnet); err != nil || h == "" || p == "" {
-			return fmt.Errorf("telnet = %q: want host:port", r.Telnet)
+		if h, p, err := net.SplitHostPort(r.Telnet); err != nil || h == "" || !isPort(p) {
+			return fmt.Errorf("telnet = %q: want host:port, as 192.168.1.1:9000", r.Telnet)
 		}
 	}
 	for name, a := range map[string]string{"load_addr": r.LoadAddr, "entry": r.Entry, "initrd_addr": r.InitrdAddr} {

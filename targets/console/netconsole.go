@@ -29,8 +29,8 @@ func (c *Netconsole) Check() error {
 	if c.Listen == "" {
 		return nil
 	}
-	if _, port, err := net.SplitHostPort(c.Listen); err != nil || port == "" {
-		return fmt.Errorf("listen = %q: want address:port or :port", c.Listen)
+	if _, port, err := net.SplitHostPort(c.Listen); err != nil || !isPort(port) {
+		return fmt.Errorf("listen = %q: want address:port or :port, a port from 1 to 65535", c.Listen)
 	}
 	return nil
 }

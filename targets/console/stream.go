@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -31,10 +32,18 @@ const (
 // checkAddress refuses what is not host:port.
 func checkAddress(s string) error {
 	host, port, err := net.SplitHostPort(s)
-	if err != nil || host == "" || port == "" {
+	switch {
+	case err != nil || host == "" || port == "":
 		return fmt.Errorf("address = %q: want host:port", s)
+	case !isPort(port):
+		return fmt.Errorf("address = %q: the port is a number from 1 to 65535", s)
 	}
 	return nil
+}
+
+func isPort(s string) bool {
+	n, err := strconv.ParseUint(s, 10, 16)
+	return err == nil && n > 0
 }
 
 // dial connects to a console server. One that lost its supply is noticed after

@@ -203,11 +203,15 @@ func splitAddress(address, usual string) (host, port string, err error) {
 	if a, err := netip.ParseAddr(host); err == nil {
 		host = a.String()
 	}
-	n, err := strconv.ParseUint(port, 10, 16)
-	if err != nil || n == 0 || !isHost(host) {
+	if !isPort(port) || !isHost(host) {
 		return "", "", fmt.Errorf("address = %q: want a name or address, with :port where it is not %s", address, usual)
 	}
-	return host, strconv.FormatUint(n, 10), nil
+	return host, number(port), nil
+}
+
+func isPort(s string) bool {
+	n, err := strconv.ParseUint(s, 10, 16)
+	return err == nil && n > 0
 }
 
 // isHost says that s is an IP address or looks like a name.

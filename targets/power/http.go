@@ -32,7 +32,7 @@ func (h *HTTP) Check() error {
 		case err != nil:
 			return fmt.Errorf("%s: not a URL", a[0]) // its text may hold a password
 		case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-			return fmt.Errorf("%s: not an http or https URL", a[0])
+			return fmt.Errorf("%s: not an http or https URL, such as http://strip1/outlet?3=ON", a[0])
 		case u.User != nil:
 			return fmt.Errorf("%s: the URL holds a user; use user and password_env", a[0])
 		}

@@ -39,7 +39,8 @@ func baseURL(address, scheme string) (*url.URL, error) {
 	}
 	u, err := url.Parse(address)
 	switch {
-	case err != nil || !isHost(u.Hostname()) || u.Scheme != "http" && u.Scheme != "https" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "":
+	case err != nil || !isHost(u.Hostname()) || u.Scheme != "http" && u.Scheme != "https" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" ||
+		u.Port() != "" && !isPort(u.Port()):
 		return nil, bad
 	case u.User != nil:
 		return nil, errors.New("address holds a user; use user and password_env")
