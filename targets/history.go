@@ -18,6 +18,7 @@ type finding struct {
 	again  bool          // a kernel began (again): readiness seen before does not count
 	final  bool          // nothing that explains it will follow
 	kernel bool          // a kernel has the machine: what its loader doubted is settled
+	sec    float64       // printk time of the line, 0 is none
 }
 
 // Ranks of findings: a panic for want of a root follows a milder line, and a
@@ -58,6 +59,7 @@ type bootHistory struct {
 	timed   bool   // this log's kernel prints times
 	went    bool   // init, firmware or a reboot was seen since the banner
 	died    bool   // something bad was seen since the banner
+	record  bool   // a program prints what pstore kept of an earlier crash
 	place   place
 	loaders map[string]int // banners of loaders since the last kernel began
 	tail    string         // end of the line before
@@ -77,7 +79,8 @@ const (
 // read takes one whole line.
 func (h *bootHistory) read(line string) finding {
 	var out finding
-	for _, m := range messages(line) {
+	all := messages(line)
+	for _, m := range all {
 		f := h.message(m)
 		if f.phase != "" {
 			out.phase, out.again = f.phase, out.again || f.again
@@ -88,7 +91,8 @@ func (h *bootHistory) read(line string) finding {
 			out = f
 		}
 	}
-	if out.stage == "" && out.phase == "" && !out.kernel {
+	foreign := len(all) == 0 || h.record && all[len(all)-1].leveled
+	if out.stage == "" && out.phase == "" && !out.kernel && !foreign {
 		out = noisySign(h.tail, line, h.place != inKernel)
 	}
 	if out.stage != "" && !out.mild {
@@ -99,11 +103,20 @@ func (h *bootHistory) read(line string) finding {
 		h.tail = h.tail[max(0, len(h.tail)-maxTail):]
 	}
 	out.final = strings.Contains(line, "---[ end Kernel panic")
+	if out.stage != "" {
+		out.sec, _, _ = kernelTime(line)
+	}
 	return out
 }
 
 // message reads one writer's words.
 func (h *bootHistory) message(m message) finding {
+	if recordHead.MatchString(m.text) && h.place == inKernel {
+		h.record = true
+	}
+	if h.record && m.leveled {
+		return finding{}
+	}
 	if doubt := h.doubt; doubt != "" {
 		if h.doubt = ""; earlyWords.MatchString(m.text) {
 			h.timed = false
@@ -211,7 +224,7 @@ func (h *bootHistory) atPrompt(part string) bool {
 func (h *bootHistory) banner(id, whole string) finding {
 	f := finding{phase: PhaseKernel, again: true, kernel: true, rank: rankTrouble}
 	restarted := h.went || h.died
-	h.went, h.died, h.place, h.loaders = false, false, inKernel, nil
+	h.went, h.died, h.record, h.place, h.loaders = false, false, false, inKernel, nil
 	switch {
 	case h.first == "":
 		h.first, h.whole, h.banners = id, whole, 1

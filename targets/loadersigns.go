@@ -19,7 +19,7 @@ var loaderBanner = regexp.MustCompile(`^(?:U-Boot(?: SPL| TPL)? \d|CFE(?:,| vers
 	`BIOS Date:|American Megatrends|AMIBIOS|Phoenix - AwardBIOS|UEFI Interactive Shell|UEFI firmware|BdsDxe: loading |EDK II|NOTICE:  BL\d+: v|systemd-boot |Hit any key to stop autoboot|\+?RedBoot.*version|Boot version: |---RealTek\()`)
 
 // handover is a loader's last word before the kernel's first.
-var handover = regexp.MustCompile(`^(?:Starting kernel|Starting application at|## (?:Booting kernel|Transferring control to Linux|Starting application)|Transferring control to|Starting program at 0x|Now booting linux kernel|Now, booting the kernel|Booting the kernel|Uncompressing Linux|Decompressing Linux|Jumping to (?:Linux|kernel)|Entering kernel|Loading initial ramdisk|Loading ramdisk|EFI stub: |early console in |L4 console|zImage starting|Booting kernel from|OF stdout device is)`)
+var handover = regexp.MustCompile(`^(?:Starting kernel(?: ?\.\.| at\b|[ @(]*0x|\s*$)|Starting application at|## (?:Booting kernel|Transferring control to Linux|Starting application)|Transferring control to|Starting program at 0x|Now booting linux kernel|Now, booting the kernel|Booting the kernel|Uncompressing Linux|Decompressing Linux|Jumping to (?:Linux|kernel)|Entering kernel|Loading initial ramdisk|Loading ramdisk|EFI stub: |early console in |L4 console|zImage starting|Booting kernel from|OF stdout device is)`)
 
 // loaderSign is how a boot loader says that it has no kernel to start.
 type loaderSign struct {
@@ -49,7 +49,7 @@ var loaderSigns = [...]loaderSign{
 }
 
 // loaderPrompt is a prompt that only a boot loader has.
-var loaderPrompt = regexp.MustCompile(`^(?:(?:=> ?|(?:U-Boot|uboot|CFE|RedBoot|DD-WRT|grub|grub rescue|PMON|YAMON|iPXE|Shell|FS\d:\\?|ar\d+\w*|ath|hornet|Marvell|Adam2\w*|db12x|barebox(?:[@:]\S*)?)> {0,2}|barebox(?:@[^:]*)?:/\S* ?|(?:MT|RTL|IPQ|RT)\w+ ?# ?|\(IPQ\) ?# ?|\(psbl\) ?|0 > ?|\{0\} ok ?|>>> ?|\*\*\* Invalid CFE command \*\*\*) ?)+$`)
+var loaderPrompt = regexp.MustCompile(`^(?:(?:=> ?|(?:U-Boot|uboot|CFE|RedBoot|DD-WRT|grub|grub rescue|PMON|YAMON|iPXE|Shell|FS\d:\\?|ar\d+\w*|ath|hornet|Marvell|Adam2\w*|db12x|barebox(?:[@:]\S*)?)> {0,2}|barebox(?:@[^:]*)?:/\S* ?|(?:MT|RTL|IPQ|RT)\w+ ?# ?|\(IPQ\) ?# ?|\(psbl\) ?|0 > ?|\{[0-9a-f]{1,3}\} ok ?|>>> ?|\*\*\* Invalid CFE command \*\*\*) ?)+$`)
 
 // anyPrompt is one where a boot loader is known to be at work; a progress bar is none.
 var (

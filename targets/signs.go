@@ -50,7 +50,7 @@ var kernelSigns = [...]sign{
 		[]string{"Unable to mount root fs", "Dropping to a shell!", "Starting Dracut Emergency Shell"}},
 	{StageNoInit, regexp.MustCompile(`^(?:(?:Kernel panic: )?No init found|(?:run-init|switch_root): .*(?:No such file|can't execute|failed to execute|not found))`),
 		[]string{"No working init found", "Requested init ", "doesn't have requested ", "Cannot find init!"}},
-	{StagePanic, regexp.MustCompile(`^(?:Kernel panic(?: - |: )|\(XEN\) Panic on CPU|Error: unrecognized/unsupported (?:machine ID|processor variant))`),
+	{StagePanic, regexp.MustCompile(`^(?:Kernel panic(?: - |: )|\w{0,5} ?panic - not syncing: |\(XEN\) Panic on CPU|Error: unrecognized/unsupported (?:machine ID|processor variant))`),
 		[]string{panicWords, "PANIC: early exception", "PANIC: double fault"}},
 	{StageUnpacked, regexp.MustCompile(`^(?:-+ ?System halted|(?:\S+ )?(?:LZMA|XZ|LZO|LZ4|ZSTD|GZIP|XZ-compressed) data is corrupt|invalid compressed format|Error -?\d+ while decompressing|Decoding failed$|(?:Decompressing kernel|Uncompressing Linux)\S* ?.*(?:failed|ERROR|corrupt))`), nil},
 	{StageLockup, regexp.MustCompile(`^(?:(?:NMI )?(?:watchdog: )?BUG: (?:soft|workqueue) lockup|(?:NMI )?[Ww]atchdog.* hard LOCKUP)`), nil},
@@ -91,6 +91,7 @@ var (
 	banner       = regexp.MustCompile(`(?:^\W*(?:L[inux]{2,5}|inux) ?v?[ersion]{4,7} ?|Linux version )(\d\S*)(.*)$`)
 	buildNumber  = regexp.MustCompile(`\s(#\d+)\b`)
 	goingDown    = regexp.MustCompile(`^(?:reboot: )?(?:Restarting system(?: with command .*)?|machine restart|Power down|System halted)\.*$`)
+	recordHead   = regexp.MustCompile(`\b(?:Panic|Oops|Emergency|Shutdown|Unknown)#\d+ Part\d+$`) // fs/pstore/platform.c
 	rebooting    = regexp.MustCompile(`^Rebooting in \d+ seconds`)
 	initRun      = regexp.MustCompile(`^(?:Run \S+ as init process|init started:|systemd\[1\]: |procd: |Please press Enter to activate this console)`)
 )
@@ -100,10 +101,14 @@ func Survivable(stage string) bool {
 	return stage == StageLockup || stage == StageHungTask || stage == StageRCU
 }
 
+// guestLine is one that Xen passes on for a guest, whose kernel is not the target's.
+var guestLine = regexp.MustCompile(`^\(d[1-9]\d*\) `)
+
 // message is one writer's part of a console line.
 type message struct {
 	text    string
 	timed   bool
+	leveled bool    // with the level that a console leaves out
 	sec     float64 // printk time, when timed
 	damaged bool    // noise has hit the printk time
 }
@@ -112,6 +117,9 @@ type message struct {
 // often begin in the middle of a program's line.
 func messages(line string) []message {
 	line = plain(line)
+	if guestLine.MatchString(line) {
+		return nil
+	}
 	var out []message
 	add := func(m message) {
 		if m.text = strings.TrimRight(strings.TrimLeft(m.text, " \t]"), " \t"); m.text != "" {
@@ -137,18 +145,22 @@ func messages(line string) []message {
 			end = at[i+1][0]
 		}
 		sec, _ := strconv.ParseFloat(line[m[2]:m[3]], 64) // digits and a point
-		add(message{text: line[m[1]:end], timed: true, sec: sec})
+		add(message{text: line[m[1]:end], timed: true, sec: sec, leveled: line[m[0]] == '<'})
 	}
 	return out
 }
 
-// plain leaves out what no kernel prints: the bytes of a wrong line speed.
+// plain leaves out what no kernel prints: the bytes of a wrong line speed. The
+// quotation marks of other languages become those of ASCII.
 func plain(line string) string {
 	if !strings.ContainsFunc(line, func(r rune) bool { return r > '~' }) {
 		return line
 	}
 	return strings.Map(func(r rune) rune {
-		if r > '~' {
+		switch {
+		case strings.ContainsRune("„“”‚‘’«»‹›", r):
+			return '"'
+		case r > '~':
 			return -1
 		}
 		return r

@@ -52,6 +52,7 @@ type watch struct {
 	sign    *pending  // the sign that explains most, until the verdict
 	signed  time.Time // when the first one came
 	heard   time.Time // when the last byte came
+	opened  time.Time
 	idle    *time.Timer
 	silence time.Duration // 0: not counted
 	quiet   *time.Timer
@@ -86,6 +87,7 @@ func newWatch(rwc io.ReadWriteCloser, o watchOptions) *watch {
 		rwc: rwc, rec: o.Record, note: o.Note, ready: o.Ready, onPhase: o.Phase, onFail: o.Fail,
 		changed: make(chan struct{}, 1), done: make(chan struct{}),
 		hist: bootHistory{wanted: o.Wanted}, tolerant: o.Tolerant, fresh: o.Fresh, begun: o.Fresh,
+		opened: time.Now(),
 	}
 	w.idle = time.AfterFunc(time.Hour, w.onIdle)
 	w.idle.Stop()

@@ -13,6 +13,7 @@ import (
 const (
 	verdictIdle = 400 * time.Millisecond
 	verdictMax  = 5 * time.Second
+	clockSlack  = 15 * time.Second // some kernels' clocks begin with the firmware's
 )
 
 // pending is a sign that is not a verdict yet.
@@ -36,6 +37,10 @@ func (w *watch) bad(f finding, line string) {
 	if f.what == "" {
 		f.what = strings.TrimSpace(line)
 	}
+	if w.earlier(f) {
+		f.wait = restartWait
+		f.what = "printed by a kernel that ran before the start was asked for, and nothing has started since: " + f.what
+	}
 	w.event(f.stage, f.what)
 	if w.settled || w.verdict != nil || w.tap != nil || f.mild {
 		return
@@ -54,6 +59,12 @@ func (w *watch) bad(f finding, line string) {
 		e.what += "; first: " + w.sign.what
 		w.sign = e
 	}
+}
+
+// earlier says that the complaint is the old system's, which may crash on its way
+// down: its clock has run for longer than this console is open.
+func (w *watch) earlier(f finding) bool {
+	return w.hist.place == unknown && !w.settled && f.sec > (time.Since(w.opened)+clockSlack).Seconds()
 }
 
 // overdue says that the sign has waited long enough for its explanation while
