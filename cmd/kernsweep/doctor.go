@@ -36,7 +36,7 @@ for it.`,
 			if err != nil {
 				return err
 			}
-			known, err := a.knownGood(lab, t, kernel)
+			known, boot, err := a.rehearsed(lab, t, kernel)
 			if err != nil {
 				return err
 			}
@@ -45,7 +45,7 @@ for it.`,
 				return &statusError{exitInfra, err}
 			}
 			defer release()
-			o := a.doctorOptions(t, known)
+			o := a.doctorOptions(t, known, boot)
 			o.Panic, o.Hang = panics, hangs
 			if console {
 				o.Console = safeWriter{a.err}
@@ -63,39 +63,44 @@ for it.`,
 			return a.printRehearsal(t, steps)
 		},
 	}
-	c.Flags().StringVar(&kernel, "kernel", "", "the kernel to boot and come back to (default: the target's known_good)")
+	c.Flags().StringVar(&kernel, "kernel", "", "the kernel to boot by the boot method (default: the target's known_good, which it comes back to)")
 	c.Flags().BoolVar(&panics, "panic", false, "crash the kernel, and see that it is noticed and that the target comes back")
 	c.Flags().BoolVar(&hangs, "hang", false, "stop every process there, and see that the target comes back")
 	c.Flags().BoolVar(&console, "console", false, "show the console meanwhile")
 	return c
 }
 
-// knownGood is the kernel that a rehearsal boots; nil where none is known.
-func (a *app) knownGood(lab *config.Lab, t *config.Target, name string) (*targets.Kernel, error) {
-	if name == "" {
-		name = t.KnownGood
+// rehearsed are the kernels of a rehearsal: the one to come back to, and the one
+// to boot; nil where none is known.
+func (a *app) rehearsed(lab *config.Lab, t *config.Target, name string) (known, boot *targets.Kernel, err error) {
+	if t.KnownGood != "" {
+		k, _ := lab.Kernel(t.KnownGood).For(t)
+		known = &k
 	}
 	if name == "" {
-		return nil, nil
+		return known, known, nil
 	}
 	k := lab.Kernel(name)
 	if k == nil {
-		return nil, usage(fmt.Errorf("%s has no kernel %q", a.file, name))
+		return nil, nil, usage(fmt.Errorf("%s has no kernel %q", a.file, name))
 	}
 	r, ok := k.For(t)
-	if targets.TraitsOf(t.Boot).Image && !targets.TraitsOf(t.Boot).Returns && !ok {
-		return nil, usage(fmt.Errorf("kernel %s has no image for %s (%s)", k.Name, t.Name, t.Arch))
+	if targets.TraitsOf(t.Boot).Image && !ok {
+		return nil, nil, usage(fmt.Errorf("%s: kernel %s has no image for %s (%s)", k.Pos, k.Name, t.Name, t.Arch))
 	}
-	return &r, nil
+	if known == nil {
+		known = &r
+	}
+	return known, &r, nil
 }
 
-func (a *app) doctorOptions(t *config.Target, known *targets.Kernel) doctor.Options {
+func (a *app) doctorOptions(t *config.Target, known, boot *targets.Kernel) doctor.Options {
 	log := a.logger()
 	own := *t
 	if own.Power != nil && !targets.TraitsOf(t.Boot).Local {
 		own.Power = orchestrator.SharedStrip(a.runs, own.Power)
 	}
-	o := doctor.Options{Target: &own, Known: known, Dial: sshconn.New(log).Dial, Agent: orchestrator.AgentBytes, Log: log}
+	o := doctor.Options{Target: &own, Known: known, Kernel: boot, Dial: sshconn.New(log).Dial, Agent: orchestrator.AgentBytes, Log: log}
 	if a.json {
 		o.Note = func(string) {}
 		return o

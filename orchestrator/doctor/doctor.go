@@ -37,7 +37,8 @@ type Step struct {
 // Options of a rehearsal.
 type Options struct {
 	Target *config.Target
-	Known  *targets.Kernel // to boot and to come back to; nil: none is known
+	Known  *targets.Kernel // to come back to; nil: none is known
+	Kernel *targets.Kernel // to boot by the boot method; nil: Known
 	Panic  bool            // the kernel may be crashed
 	Hang   bool            // its processes may be stopped for ever
 	Dial   targets.DialFunc
@@ -162,9 +163,9 @@ func (r *rehearsal) note(format string, args ...any) {
 	}
 }
 
-// start boots the known-good kernel by the target's boot method and proves it.
-func (r *rehearsal) start(ctx context.Context) (targets.BootRecord, error) {
-	conn, rec, err := targets.Boot(ctx, r.t, *r.o.Known, r.log())
+// start boots k by the target's boot method and proves it.
+func (r *rehearsal) start(ctx context.Context, k *targets.Kernel) (targets.BootRecord, error) {
+	conn, rec, err := targets.Boot(ctx, r.t, *k, r.log())
 	if err != nil {
 		return rec, err
 	}

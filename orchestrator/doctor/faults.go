@@ -13,18 +13,27 @@ import (
 // faultWait is how long a fault made on purpose may take to be noticed.
 const faultWait = 45 * time.Second
 
-// boot starts the known-good kernel by the boot method and proves it.
+// consoleMoment is how long a console may be behind SSH.
+const consoleMoment = 5 * time.Second
+
+// boot starts a kernel by the boot method and proves it; another one than the
+// known-good is then left again.
 func (r *rehearsal) boot(ctx context.Context) (string, error) {
-	if r.o.Known == nil {
-		return "", notTried("no kernel to come back to: set known_good, or name one with --kernel")
+	k := r.o.Kernel
+	if k == nil {
+		k = r.o.Known
 	}
-	if targets.TraitsOf(r.t.Boot).OnlyOnce {
+	tr := targets.TraitsOf(r.t.Boot)
+	switch {
+	case k == nil:
+		return "", notTried("which kernel? set known_good, or name one with --kernel")
+	case tr.OnlyOnce:
 		return "", notTried(fmt.Sprintf("boot method %q starts nothing", r.o.Target.BootKind))
+	case tr.Image && k.Image.Kernel == "":
+		return "", notTried(fmt.Sprintf("kernel %s has no image for this target: name another with --kernel", k.Name))
 	}
-	if tr := targets.TraitsOf(r.t.Boot); tr.Image && r.o.Known.Image.Kernel == "" {
-		return "", notTried(fmt.Sprintf("kernel %s has no image for this target: it is only come back to", r.o.Known.Name))
-	}
-	rec, err := r.start(ctx)
+	r.away = true
+	rec, err := r.start(ctx, k)
 	if err != nil {
 		return "", r.andBack(ctx, err)
 	}
@@ -37,7 +46,16 @@ func (r *rehearsal) boot(ctx context.Context) (string, error) {
 	for _, p := range rec.Phases[min(1, len(rec.Phases)):] {
 		text += fmt.Sprintf("; %s %s", p.Phase, round(p.At.Sub(rec.Phases[0].At)))
 	}
-	return text, nil
+	if r.o.Known == nil || k.Name == r.o.Known.Name {
+		return text, nil
+	}
+	r.away = true
+	how, err := r.comeBack(ctx)
+	if err != nil {
+		r.down = "the target did not come back"
+		return "", fmt.Errorf("%s; %w", text, err)
+	}
+	return text + "; back to " + r.o.Known.Name + " by " + how, nil
 }
 
 // power switches off, sees that the right machine went silent, and switches on.
@@ -50,7 +68,7 @@ func (r *rehearsal) power(ctx context.Context) (string, error) {
 			return "", err
 		}
 		r.drop()
-		_, err := r.start(ctx)
+		_, err := r.start(ctx, r.o.Known)
 		return "its process was ended and started anew", err
 	}
 	r.away = true
@@ -81,7 +99,7 @@ func (r *rehearsal) panics(ctx context.Context) (string, error) {
 	if why := r.riskless(r.o.Panic, "--panic"); why != "" {
 		return "", notTried(why)
 	}
-	return r.fault(ctx, "echo 1 >/proc/sys/kernel/sysrq; echo c >/proc/sysrq-trigger", targets.StagePanic, targets.StageOops)
+	return r.fault(ctx, "echo 1 >/proc/sys/kernel/sysrq; echo c >/proc/sysrq-trigger", "Kernel panic - not syncing")
 }
 
 // hangs stops every process but init: the kernel lives and nothing answers.
@@ -89,7 +107,7 @@ func (r *rehearsal) hangs(ctx context.Context) (string, error) {
 	if why := r.riskless(r.o.Hang, "--hang"); why != "" {
 		return "", notTried(why)
 	}
-	return r.fault(ctx, "kill -STOP -1")
+	return r.fault(ctx, "kill -STOP -1", "")
 }
 
 // riskless says why a fault is not made, "" when it may be.
@@ -105,20 +123,25 @@ func (r *rehearsal) riskless(allowed bool, flag string) string {
 	return ""
 }
 
-// fault asks the target to do itself harm, waits until that is noticed, by the
-// console or by silence, and comes back.
-func (r *rehearsal) fault(ctx context.Context, harm string, stages ...string) (string, error) {
-	mark := r.t.ConsoleMark()
+// fault asks the target to do itself harm, waits until that is noticed, by a
+// word on its console or by silence, and comes back.
+func (r *rehearsal) fault(ctx context.Context, harm, word string) (string, error) {
+	hctx, stop := context.WithCancel(ctx)
+	defer stop()
+	heard := r.hear(hctx, word)
 	begin := time.Now()
-	actx, stop := context.WithTimeout(ctx, r.t.Timeout.WithDefaults().Exec)
+	actx, cancel := context.WithTimeout(ctx, r.t.Timeout.WithDefaults().Exec)
 	err := targets.AskReboot(actx, r.t.Held, harm)
-	stop()
+	cancel()
 	if err != nil {
 		return "", err
 	}
 	r.away = true
-	seen, err := r.noticed(ctx, mark, stages)
+	seen, err := r.noticed(ctx, heard)
 	took := time.Since(begin)
+	stop()
+	for range heard { // its end: the console is free again
+	}
 	r.drop()
 	if err != nil {
 		return "", r.andBack(ctx, err)
@@ -131,25 +154,55 @@ func (r *rehearsal) fault(ctx context.Context, harm string, stages ...string) (s
 	return fmt.Sprintf("%s after %s; back by %s", seen, round(took), how), nil
 }
 
-// noticed waits until the console names one of the stages, or SSH is silent.
-func (r *rehearsal) noticed(ctx context.Context, mark int, stages []string) (string, error) {
+// hear gives the console's line with the word, and closes when it ends. Without
+// a console, or a word, it never gives one.
+func (r *rehearsal) hear(ctx context.Context, word string) <-chan string {
+	heard := make(chan string, 1)
+	if word == "" || r.t.Console == nil {
+		close(heard)
+		return heard
+	}
+	free, said, err := r.listen(ctx)
+	if err != nil {
+		r.note("%v", err)
+		close(heard)
+		return heard
+	}
+	go func() {
+		defer close(heard)
+		defer free()
+		if line, err := said(ctx, word); err == nil {
+			heard <- line
+		}
+	}()
+	return heard
+}
+
+// noticed waits until the console has said it, or SSH is silent; then the console
+// gets a moment more.
+func (r *rehearsal) noticed(ctx context.Context, heard <-chan string) (string, error) {
 	ctx, stop := context.WithTimeoutCause(ctx, faultWait, fmt.Errorf("%s later it still answers over SSH: the fault did not happen", faultWait))
 	defer stop()
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
+	silent := make(<-chan time.Time)
 	for {
-		for _, e := range r.t.ConsoleEvents(mark) {
-			for _, s := range stages {
-				if e.Stage == s {
-					return "console: " + e.Line, nil
+		select {
+		case line, ok := <-heard:
+			if ok {
+				return "console: " + line, nil
+			}
+			heard = nil
+		case <-silent:
+			return "SSH silent", nil
+		case <-tick.C:
+			if !r.answers(ctx) {
+				tick.Stop()
+				silent = time.After(consoleMoment)
+				if heard == nil {
+					return "SSH silent", nil
 				}
 			}
-		}
-		if !r.answers(ctx) {
-			return "SSH silent", nil
-		}
-		select {
-		case <-tick.C:
 		case <-ctx.Done():
 			return "", context.Cause(ctx)
 		}

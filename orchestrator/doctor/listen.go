@@ -12,9 +12,9 @@ const maxHeard = 64 << 10
 
 // listen opens the target's console, or the ear at one that is open already.
 // said waits until a word has come.
-func (r *rehearsal) listen(ctx context.Context) (stop func(), said func(ctx context.Context, word string) error, err error) {
+func (r *rehearsal) listen(ctx context.Context) (stop func(), said func(ctx context.Context, word string) (line string, err error), err error) {
 	if tap, err := r.t.Tap(); err == nil {
-		return tap.Close, func(ctx context.Context, word string) error { return await(ctx, word, tap.Next) }, nil
+		return tap.Close, func(ctx context.Context, word string) (string, error) { return await(ctx, word, tap.Next) }, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.t.Timeout.WithDefaults().Exec)
 	defer cancel()
@@ -57,23 +57,24 @@ func (r *rehearsal) listen(ctx context.Context) (stop func(), said func(ctx cont
 			return nil, context.Cause(ctx)
 		}
 	}
-	return stop, func(ctx context.Context, word string) error { return await(ctx, word, next) }, nil
+	return stop, func(ctx context.Context, word string) (string, error) { return await(ctx, word, next) }, nil
 }
 
-// await reads until word was said.
-func await(ctx context.Context, word string, next func(context.Context) ([]byte, error)) error {
+// await reads until word was said, and returns its line.
+func await(ctx context.Context, word string, next func(context.Context) ([]byte, error)) (string, error) {
 	var heard string
 	for {
 		b, err := next(ctx)
 		if err != nil {
 			if last := strings.TrimSpace(heard); last != "" {
-				return fmt.Errorf("%w; heard instead: %.100q", err, last[max(0, len(last)-100):])
+				return "", fmt.Errorf("%w; heard instead: %.100q", err, last[max(0, len(last)-100):])
 			}
-			return fmt.Errorf("%w; nothing was heard", err)
+			return "", fmt.Errorf("%w; nothing was heard", err)
 		}
 		heard += string(b)
-		if strings.Contains(heard, word) {
-			return nil
+		if i := strings.Index(heard, word); i >= 0 {
+			line, _, _ := strings.Cut(heard[strings.LastIndexAny(heard[:i], "\r\n")+1:], "\n")
+			return strings.TrimSpace(line), nil
 		}
 		heard = heard[max(0, len(heard)-maxHeard):]
 	}

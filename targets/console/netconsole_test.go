@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"kernsweep/targets/targetstest"
 )
 
 // sendTo sends packets to an open netconsole.
@@ -25,7 +27,7 @@ func sendTo(t *testing.T, n *netLine, packets ...string) {
 
 func openNetconsole(t *testing.T, from string) *netLine {
 	t.Helper()
-	c := &Netconsole{Listen: "127.0.0.1:0", From: from}
+	c := &Netconsole{Listen: fmt.Sprintf("127.0.0.1:%d", targetstest.FreePort(t)), From: from}
 	if err := c.Check(); err != nil {
 		t.Fatal(err)
 	}
