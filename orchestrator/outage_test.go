@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -93,6 +94,40 @@ func TestSwappedCables(t *testing.T) {
 	}
 	checkSwapped(t, m)
 	if strip.off["1"] || strip.off["2"] || fmt.Sprint(strip.said) != "[1false 1true]" {
+		t.Errorf("power: %v", strip.said)
+	}
+}
+
+// triesAgain is a boot method that cuts the supply until it gives up, and reports
+// what went wrong first.
+type triesAgain struct{ *machine }
+
+func (b triesAgain) Boot(ctx context.Context, t *targets.Target, _ targets.Kernel) error {
+	for range 3 {
+		_ = targets.PowerCycle(ctx, t)
+	}
+	return errors.New("gave up after 3 tries, the first: missed autoboot window")
+}
+
+// An outlet that was found to belong to someone else is not switched off again,
+// whatever a boot method makes of that, and the lane says so.
+func TestSwappedCablesInABoot(t *testing.T) {
+	t.Parallel()
+	f := newFakeLab(t, map[string]workloads.Workload{"default": &echo{}})
+	victim, _ := f.addMachine(t, "other")
+	strip := newPDU(map[string]*machine{"1": victim, "2": f.m})
+	box := f.lab.Targets[0]
+	box.Power, box.Boot = &plug{pdu: strip, outlet: "1"}, triesAgain{f.m}
+	box.Timeout.Boot = time.Minute
+	f.lab.Sweeps[0].Boots = 1
+	_, m, err := f.execute(t, t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l := laneOf(t, m, "box"); !l.Quarantined || !strings.Contains(l.Reason, "its outlet 1 of pdu-1 belongs to someone else") {
+		t.Errorf("lane box: %+v", l)
+	}
+	if off := strings.Count(fmt.Sprint(strip.said), "1false"); off != 1 || strip.off["1"] {
 		t.Errorf("power: %v", strip.said)
 	}
 }

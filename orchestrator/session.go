@@ -50,6 +50,11 @@ func (l *lane) start(ctx context.Context, b plan.Boot) (*session, error) {
 			err = fmt.Errorf("%s (the boot ended with: %v)", why, err)
 		}
 	}
+	if p, ok := l.target.Power.(*Supply); ok && err != nil && ctx.Err() == nil {
+		if wrong := p.notOurs(); wrong != nil { // a method that tries again may report something else
+			err = fmt.Errorf("%w (the boot ended with: %v)", wrong, err)
+		}
+	}
 	s.judge(ctx, b, err)
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"kernsweep/targets"
@@ -23,6 +24,9 @@ type Supply struct {
 	note  func(string)
 
 	lane *lane // that asks whose power was cut; nil: by hand, nobody is asked
+
+	mu    sync.Mutex
+	wrong *targets.OutletError // what the outlet was found to be, whatever a boot method made of it
 }
 
 // NewSupply is the power of t, which has a power driver, for a command by hand.
@@ -32,10 +36,13 @@ func NewSupply(runs string, t *targets.Target, note func(string)) *Supply {
 }
 
 // Set switches. Off that reaches something else than the target is a
-// *targets.OutletError, and the outlet is on again.
+// *targets.OutletError, and the outlet is on again; it is not switched off twice.
 func (s *Supply) Set(ctx context.Context, on bool) error {
 	if on {
 		return s.strip.Set(ctx, true)
+	}
+	if wrong := s.notOurs(); wrong != nil {
+		return wrong
 	}
 	off := &watchedStrip{strip: s.strip}
 	if s.lane != nil {
@@ -44,7 +51,12 @@ func (s *Supply) Set(ctx context.Context, on bool) error {
 	}
 	said, err := targets.SwitchOff(ctx, s.t, off)
 	var wrong *targets.OutletError
-	if errors.As(err, &wrong) && s.lane != nil {
+	if errors.As(err, &wrong) {
+		s.mu.Lock()
+		s.wrong = wrong
+		s.mu.Unlock()
+	}
+	if wrong != nil && s.lane != nil {
 		wrong.Victim = strings.Join(off.dark, " and target ")
 		s.lane.blame(ctx, off.dark)
 	}
@@ -52,6 +64,13 @@ func (s *Supply) Set(ctx context.Context, on bool) error {
 		s.note(said)
 	}
 	return err
+}
+
+// notOurs is what was found out about an outlet that belongs to someone else.
+func (s *Supply) notOurs() *targets.OutletError {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.wrong
 }
 
 // watchedStrip looks who is without power before it gives it back, which is only

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 )
@@ -15,6 +17,7 @@ const (
 	lifeTime    = 5 * time.Second  // to see whether a machine lives
 	silentTime  = 20 * time.Second // until a machine without power must have fallen silent
 	silentAfter = 2 * time.Second  // a console that says nothing for this long
+	silentLooks = 2                // a second apart, where the console alone talked before
 	onTime      = time.Minute      // to switch on again after ctx has ended
 )
 
@@ -47,6 +50,9 @@ func (e *OutletError) Error() string {
 func outletOf(p Power) string {
 	if o, ok := p.(Outlet); ok {
 		if strip, outlet := o.Outlet(); strip != "" {
+			if strings.Trim(outlet, "0123456789.") != "" {
+				outlet = strconv.Quote(outlet)
+			}
 			return " " + outlet + " of " + strip
 		}
 	}
@@ -106,13 +112,16 @@ func SwitchOff(ctx context.Context, t *Target, p Power) (said string, err error)
 	if before == (life{}) {
 		return "power-off is not confirmed: the target was silent before (no SSH, nothing on a console)", nil
 	}
-	alive := ""
+	alive, looks := "", 0
 	for time.Since(begin) < silentTime {
-		now := t.lifeOf(ctx, before, silentAfter)
+		// A machine on its way up stops talking when it is up: then SSH answers.
+		now := t.lifeOf(ctx, life{ssh: true, console: before.console}, silentAfter)
 		if ctx.Err() != nil {
 			return "", context.Cause(ctx)
 		}
-		if alive = before.and(now).String(); alive == "" {
+		if alive = now.String(); alive != "" {
+			looks = 0
+		} else if looks++; before.ssh || looks >= silentLooks {
 			return fmt.Sprintf("power-off is confirmed: %s before, silent after %s", before, time.Since(begin).Round(100*time.Millisecond)), nil
 		}
 		if err := sleep(ctx, time.Second); err != nil {
@@ -124,8 +133,6 @@ func SwitchOff(ctx context.Context, t *Target, p Power) (said string, err error)
 
 // life is what shows that a machine has power.
 type life struct{ ssh, console bool }
-
-func (a life) and(b life) life { return life{a.ssh && b.ssh, a.console && b.console} }
 
 func (a life) String() string {
 	switch {

@@ -70,6 +70,33 @@ func TestSwitchOff(t *testing.T) {
 	}
 }
 
+// A machine that was coming up when somebody else's supply was switched off stops
+// talking once it is up, and has its power all the same.
+func TestSwitchOffWhileItComesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDevice()
+		d.goDown()
+		done := make(chan struct{})
+		d.power = func(on bool) error {
+			if !on {
+				go func() {
+					defer close(done)
+					d.lines <- "procd: - init complete -\r\n"
+					d.comeUp(4*time.Second, idOf(1), goodRelease)
+				}()
+			}
+			return nil
+		}
+		go func() { <-time.After(time.Second); d.lines <- "mtd: partition table read\r\n" }()
+		said, err := SwitchOff(t.Context(), d.target(), d)
+		var wrong *OutletError
+		if !errors.As(err, &wrong) || !strings.Contains(wrong.Alive, "SSH answers") {
+			t.Errorf("%q, %v", said, err)
+		}
+		<-done
+	})
+}
+
 // Whatever goes wrong in between, the supply is on in the end.
 func TestPowerCycleEndsWithPower(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -158,6 +158,22 @@ func TestALostLinkLosesNothing(t *testing.T) {
 	}
 }
 
+// A machine that came back in another boot has no spool: nobody waits for it.
+func TestARebootEndsTheWaitForASpool(t *testing.T) {
+	conn := &fakeConn{cut: func(argv []string) bool { return strings.Contains(strings.Join(argv, " "), " run -keep") }}
+	redials := 0
+	a := install(t, conn, Options{Want: "go", Redial: func(context.Context) (targets.Conn, error) {
+		redials++
+		return nil, &targets.RebootedError{What: "boot_id", Was: "a", Is: "b"}
+	}})
+	err := a.Run(t.Context(), workloads.Task{Argv: []string{"exec", "--", "true"}, Dir: t.TempDir(), Deadline: time.Hour})
+	a.Through(&fakeConn{}) // for the end of the test
+	var rebooted *targets.RebootedError
+	if !errors.As(err, &rebooted) || redials != 1 {
+		t.Errorf("%d redials, %v", redials, err)
+	}
+}
+
 func TestAnInterruptionEndsTheTaskAndKeepsItsSpool(t *testing.T) {
 	for _, kind := range []string{"go", "shell"} {
 		t.Run(kind, func(t *testing.T) {

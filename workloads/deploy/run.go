@@ -208,7 +208,7 @@ func (r *run) collect(ctx context.Context, conn targets.Conn) error {
 	return nil
 }
 
-// redial reaches the machine again, as long as ctx allows.
+// redial reaches the machine again, as long as ctx allows and it has not rebooted.
 func (r *run) redial(ctx context.Context) (targets.Conn, error) {
 	pause := firstPause
 	for {
@@ -216,6 +216,10 @@ func (r *run) redial(ctx context.Context) (targets.Conn, error) {
 		if err == nil {
 			r.a.Through(conn)
 			return conn, nil
+		}
+		var rebooted *targets.RebootedError
+		if errors.As(err, &rebooted) {
+			return nil, err // the task and its spool are gone
 		}
 		timer := time.NewTimer(pause)
 		select {
