@@ -143,6 +143,14 @@ func (t *Target) ConsoleEvents(mark int) []ConsoleEvent {
 	return append([]ConsoleEvent(nil), t.watch.events[mark:]...)
 }
 
+// ConsoleBytes is how many bytes the console has said in the present boot.
+func (t *Target) ConsoleBytes() int64 {
+	if t.watch == nil {
+		return 0
+	}
+	return t.watch.state().Bytes
+}
+
 // ConsoleLines returns the last lines of the console, newest last, at most 40.
 func (t *Target) ConsoleLines() []string {
 	if t.watch == nil {

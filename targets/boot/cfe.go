@@ -216,12 +216,22 @@ func (c *CFE) start(ctx context.Context, t *targets.Target, d *console.Dialogue,
 	return fmt.Errorf("%.100q: %s", line, refused)
 }
 
+// flashTime bounds a flash write.
+const flashTime = 10 * time.Minute
+
 // flash writes the image and starts it from flash.
 func (c *CFE) flash(ctx context.Context, t *targets.Target, d *console.Dialogue, tap *targets.Tap, name string, k targets.Kernel) error {
 	line := strings.ReplaceAll(c.FlashCommand, "FILE", c.TFTP+":"+name)
-	if err := c.run(ctx, d, line); err != nil {
+	// Half a write ruins the target: it goes on when the boot is given up.
+	wctx, stop := context.WithTimeout(context.WithoutCancel(ctx), flashTime)
+	defer stop()
+	if err := c.run(wctx, d, line); err != nil {
 		return &finalError{fmt.Errorf("writing flash, which may be half done now: %w", err)}
 	}
 	c.note("flash was written: %s", line)
-	return c.start(ctx, t, d, tap, k, "go")
+	err := c.start(ctx, t, d, tap, k, "go")
+	if kernel := (*targets.BootError)(nil); err != nil && !errors.As(err, &kernel) {
+		return &finalError{fmt.Errorf("flash was written and is not written again: %w", err)}
+	}
+	return err
 }

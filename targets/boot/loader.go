@@ -60,7 +60,7 @@ func (l *Loader) check() error {
 
 // dialogue is a conversation on c with the block's settings.
 func (l *Loader) dialogue(c console.Channel, kind loaderKind) *console.Dialogue {
-	d := &console.Dialogue{Channel: c, Prompt: kind.prompt, Pace: l.Pace, Longest: kind.line}
+	d := &console.Dialogue{Channel: c, Prompt: kind.prompt, Pace: l.Pace, Longest: kind.line, Begin: kind.begin}
 	if l.Prompt != "" {
 		d.Prompt = l.Prompt
 	}

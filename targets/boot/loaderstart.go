@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 
@@ -45,7 +44,7 @@ func launch(ctx context.Context, t *targets.Target, d *console.Dialogue, tap *ta
 			again.Close()
 		}
 	}()
-	before := t.ConsoleLines()
+	before, said := t.ConsoleLines(), t.ConsoleBytes()
 	if err := tap.Go([]byte("\r")); err != nil {
 		return "", fmt.Errorf("typing on the console: %w", err)
 	}
@@ -60,7 +59,7 @@ func launch(ctx context.Context, t *targets.Target, d *console.Dialogue, tap *ta
 			return "", context.Cause(ctx)
 		}
 		lines := t.ConsoleLines()
-		taken = taken || !slices.Equal(lines, before)
+		taken = t.ConsoleBytes() != said
 		if !taken && time.Since(pressed) > enterAgain && presses < 3 {
 			pressed, presses = time.Now(), presses+1 // a loader goes to a new line at once
 			if _, err := tap.Write([]byte("\r")); err != nil {
@@ -68,11 +67,8 @@ func launch(ctx context.Context, t *targets.Target, d *console.Dialogue, tap *ta
 			}
 		}
 		news := behind(lines, before)
-		if s.again != nil && s.again.MatchString(strings.Join(news, "\n")) {
-			return "", fmt.Errorf("the machine restarted during %.100q", s.command)
-		}
-		if done, said := s.read(news); done {
-			return said, nil
+		if done, said, err := s.read(news); done {
+			return said, err
 		}
 	}
 	if !taken {
@@ -95,18 +91,20 @@ func behind(lines, before []string) []string {
 	return lines
 }
 
-// read looks for the answer in the lines behind the command.
-func (s start) read(lines []string) (done bool, refused string) {
+// read looks for the answer in the lines behind the command: the first counts.
+func (s start) read(lines []string) (done bool, refused string, err error) {
 	for i, l := range lines {
 		l = strings.TrimSpace(l)
 		switch {
+		case s.again != nil && s.again.MatchString(l):
+			return true, "", fmt.Errorf("the machine restarted during %.100q", s.command)
 		case kernelTalks.MatchString(l), s.good != nil && s.good.MatchString(l):
-			return true, ""
+			return true, "", nil
 		case i+1 < len(lines) && s.bad.MatchString(l): // the last one may not be whole yet
-			return true, l
+			return true, l, nil
 		}
 	}
-	return false, ""
+	return false, "", nil
 }
 
 // fetched is a file as a loader has it in memory.

@@ -35,9 +35,9 @@ var ubootKind = loaderKind{
 	prompt: `=>|[A-Za-z0-9(][A-Za-z0-9()_.-]{0,30}>>?|[A-Za-z0-9(][A-Za-z0-9()_. -]{0,30} (?:>>?|#)`,
 	keys:   " \x03",
 	line:   240, // CONFIG_SYS_CBSIZE is 256 or more
-	begin:  regexp.MustCompile(`(?m)^\s*U-[Bb]oot(?: SPL| TPL)? \d|^Ralink UBoot Version|^Please choose the operation|[Aa]utoboot|Hit .*key|(?:Press|Type) .* to (?:stop|abort|enter|interrupt)|^(?:DRAM|NAND|Flash|Board): `),
-	sync:   `echo %s`,
-	answer: `(?m)^%s\s*$`,
+	begin:  regexp.MustCompile(`(?m)^\s*U-[Bb]oot(?: SPL| TPL)? \d|^Ralink UBoot Version|^Please choose the operation|^\W*(?:[Aa]utoboot|Hit .*key|(?:Press|Type) .* to (?:stop|abort|enter|interrupt))|^(?:DRAM|NAND|Flash|Board): `),
+	sync:   `ks%s`, // a shell answers echo too
+	answer: `(?i)unknown command[^\n]*ks%s`,
 }
 
 // Check refuses what cannot work.
@@ -214,7 +214,8 @@ func (p *ubootPlan) commands(ctx context.Context) error {
 // start types the last command and reads the loader's answer to it.
 func (p *ubootPlan) start(ctx context.Context, command string) error {
 	refused, err := launch(ctx, p.t, p.d, p.tap, start{command: command, within: 20 * time.Second,
-		good: regexp.MustCompile(`^Starting kernel|^## Starting application|^Starting application`), bad: ubootRefused})
+		good: regexp.MustCompile(`^Starting kernel|^## Starting application|^Starting application`), bad: ubootRefused,
+		again: regexp.MustCompile(`^\s*U-Boot(?: SPL| TPL)? \d|^Hit .*key to stop`)})
 	if err != nil {
 		return err
 	}

@@ -24,11 +24,12 @@ type Channel interface {
 // goroutine uses it. The zero value of every field but Channel and Prompt is usable.
 type Dialogue struct {
 	Channel Channel
-	Prompt  string        // regular expression of the prompt, matched at the begin of a line
-	Clear   string        // keys that empty the input line and bring a new prompt (default ^C)
-	Pace    time.Duration // between characters (default 1 ms); a UART without a FIFO loses what comes faster
-	Quiet   time.Duration // a prompt counts when nothing follows it for so long (default 150 ms)
-	Longest int           // characters in a command, 0: no limit
+	Prompt  string         // regular expression of the prompt, matched at the begin of a line
+	Clear   string         // keys that empty the input line and bring a new prompt (default ^C)
+	Pace    time.Duration  // between characters (default 1 ms); a UART without a FIFO loses what comes faster
+	Quiet   time.Duration  // a prompt counts when nothing follows it for so long (default 150 ms)
+	Longest int            // characters in a command, 0: no limit
+	Begin   *regexp.Regexp // a loader's first words: seen while a command is typed, the machine has restarted; nil: not looked for
 
 	text       text
 	prompt     *regexp.Regexp // compiled of compiledOf, anchored at a line's begin
@@ -144,6 +145,9 @@ func (d *Dialogue) AwaitPrompt(ctx context.Context, silence time.Duration, stop 
 // errStarted says that the loader is gone.
 var errStarted = errors.New("a kernel started before the loader was told to: did the machine restart?")
 
+// errAgain says that a loader has forgotten what it was told.
+var errAgain = errors.New("the machine restarted while a command was typed")
+
 // upToPrompt takes the text, without the prompt that ends it.
 func (d *Dialogue) upToPrompt() string {
 	all := d.text.take()
@@ -180,25 +184,31 @@ func (d *Dialogue) Command(ctx context.Context, line string, silence time.Durati
 // Recover empties the loader's input line, or breaks off its command, and waits
 // for a new prompt.
 func (d *Dialogue) Recover(ctx context.Context) error {
+	_, err := d.clear(ctx)
+	return err
+}
+
+// clear is Recover; it returns what was said meanwhile.
+func (d *Dialogue) clear(ctx context.Context) (said string, err error) {
 	for range 4 {
-		d.text.take()
+		said += d.text.take()
 		if err := d.write(d.clearKeys()); err != nil {
-			return err
+			return said, err
 		}
-		_, _, err := d.AwaitPrompt(ctx, clearWait, nil)
+		rest, _, err := d.AwaitPrompt(ctx, clearWait, nil)
 		var late *TimeoutError
 		if !errors.As(err, &late) {
-			return err
+			return said + rest, err
 		}
 		if strings.HasSuffix(strings.TrimRight(string(d.text.buf), " "), "^C\n") {
 			// It took the key and waits on an empty line without a prompt.
 			if err := d.write(enter); err != nil {
-				return err
+				return said, err
 			}
-			if _, _, err := d.AwaitPrompt(ctx, clearWait, nil); !errors.As(err, &late) {
-				return err
+			if rest, _, err := d.AwaitPrompt(ctx, clearWait, nil); !errors.As(err, &late) {
+				return said + rest, err
 			}
 		}
 	}
-	return d.timeout(fmt.Sprintf("the prompt %q after %q", d.Prompt, d.clearKeys()), 4*clearWait)
+	return said, d.timeout(fmt.Sprintf("the prompt %q after %q", d.Prompt, d.clearKeys()), 4*clearWait)
 }

@@ -34,7 +34,14 @@ const (
 )
 
 // started are signs of a kernel or of its system: then the loader is gone.
-var started = regexp.MustCompile(`(?m)Linux version \d|^Starting kernel \.\.\.|^Uncompressing Linux|^Starting program at 0x|^Now booting linux kernel|\[ {4}0\.000000\]|^\S* ?login: $|^procd: |^init started: `)
+var started = regexp.MustCompile(`(?m)Linux version \d|^Starting kernel \.\.\.|^## Transferring control to|^Uncompressing Linux|^Starting program at 0x|^Now booting linux kernel|\[ {4}\d\.\d{6}\]|` +
+	`^\S* ?login:|^procd: |^init started: |^INIT: version |^Please press Enter to activate|^BusyBox v\d|systemd\[1\]: |^\[?[\w.-]+@[\w.-]+[: ]\S*[#$] ?`)
+
+// writing are the last words while a flash is written, which a key may break off.
+var writing = regexp.MustCompile(`(?i)\b(?:eras|programm?|writ|upgrad|burn|flash)ing\b[^\n]*$|do not (?:power|turn|switch|unplug|remove|reset)[^\n]*\n?$`)
+
+// writingWait is how long a flash write may be silent.
+const writingWait = 2 * time.Minute
 
 // Interrupt waits for a loader's first words and then types until the loader is at
 // its prompt or a kernel has started. The prompt counts when it stands alone and
@@ -143,18 +150,26 @@ func visible(keys string) string {
 }
 
 // Probe looks whether a loader waits at its prompt, without a restart. It listens
-// first: a console that talks, or that waits for a login, is left alone.
+// first: a console that talks, or that waits for a login, is left alone. So
+// is one that writes a flash, until it goes on or has said nothing for 2 min.
 func (d *Dialogue) Probe(ctx context.Context) (bool, error) {
 	for begin := time.Now(); ; {
-		came, err := d.more(ctx, listenTime)
-		if err != nil {
+		wait := listenTime
+		busy := writing.Match(d.text.buf)
+		if busy {
+			wait = writingWait
+		}
+		came, err := d.more(ctx, wait)
+		switch {
+		case err != nil:
 			return false, err
+		case came && busy:
+			begin = time.Now()
+		case busy, came && time.Since(begin) > listenMost:
+			return false, nil
 		}
 		if !came {
 			break
-		}
-		if time.Since(begin) > listenMost {
-			return false, nil
 		}
 	}
 	if started.MatchString(d.text.last()) {

@@ -28,7 +28,11 @@ func (d *Dialogue) Type(ctx context.Context, line string) error {
 	got := ""
 	for try := range tries {
 		if try > 0 {
-			if err := d.Recover(ctx); err != nil {
+			said, err := d.clear(ctx)
+			if d.Begin != nil && d.Begin.MatchString(got+said) {
+				return fmt.Errorf("%w: %.100q", errAgain, line)
+			}
+			if err != nil {
 				return err
 			}
 			pace *= slower
