@@ -58,7 +58,7 @@ var kernelSigns = [...]sign{
 	{StageRCU, regexp.MustCompile(`^(?:(?:rcu: )?INFO: (?:rcu\w*|RCU) (?:self-)?detected .*stall|(?:rcu: )?\w+ kthread starved for \d+ jiffies|RCU detected CPU \d+ stall)`), nil},
 	{StageOops, regexp.MustCompile(`^(?:Oops: [0-9a-f]{4}\b|kernel BUG at |Kernel bug detected\[|(?:CPU \d+ )?Unable to handle kernel|general protection fault|Unhandled kernel |(?:Data|Instruction) bus error|double fault: )`), nil},
 	{StageEmergency, regexp.MustCompile(`^(?:Entering emergency mode|Give root password for maintenance|Press Enter for maintenance|- failsafe -$)`),
-		[]string{"You are in emergency mode", "root account is locked", "RUN fsck MANUALLY"}},
+		[]string{"You are in emergency mode", "root account is locked", "RUN fsck MANUALLY", "FAILSAFE MODE active"}},
 }
 
 // dieCounter is the number of an oops, which every architecture prints behind
@@ -101,8 +101,9 @@ func Survivable(stage string) bool {
 	return stage == StageLockup || stage == StageHungTask || stage == StageRCU
 }
 
-// guestLine is one that Xen passes on for a guest, whose kernel is not the target's.
-var guestLine = regexp.MustCompile(`^\(d[1-9]\d*\) `)
+// guestLine is one that Xen or a program ("qemu[vm1]: [    0.000000] ...") passes
+// on for another kernel than the target's.
+var guestLine = regexp.MustCompile(`^(?:\(d[1-9]\d*\) |[\w./@-]{1,40}\[\w{1,20}\]: (?:<\d+>)?\[ *\d+\.\d{5,7}\] )`)
 
 // message is one writer's part of a console line.
 type message struct {
