@@ -15,7 +15,7 @@ const (
 
 // loaderBanner is the first line of a firmware or boot loader that starts.
 var loaderBanner = regexp.MustCompile(`^(?:U-Boot(?: SPL| TPL)? \d|CFE(?:,| version | for )|Broadcom CFE|RedBoot\(tm\)|Ethernet eth\d: MAC address |YAMON ROM|PMON\d*[ *]|Adam2|SeaBIOS \(|iPXE (?:\(|\d|initialising)|` +
-	`GNU GRUB |GRUB loading|GRUB Loading|Welcome to GRUB|LILO \d|SYSLINUX |ISOLINUX |PXELINUX |EXTLINUX |barebox \d|coreboot-|SLOF \*+|Open Firmware|OpenBIOS \d|OpenBoot |` +
+	`GNU GRUB |GRUB loading|GRUB Loading|Welcome to GRUB|LILO \d|SYSLINUX |ISOLINUX |PXELINUX |EXTLINUX |barebox \d|coreboot-|SLOF \*+|zIPL v\d|Open Firmware|OpenBIOS \d|OpenBoot |` +
 	`BIOS Date:|American Megatrends|AMIBIOS|Phoenix - AwardBIOS|UEFI Interactive Shell|UEFI firmware|BdsDxe: loading |EDK II|NOTICE:  BL\d+: v|systemd-boot |Hit any key to stop autoboot|\+?RedBoot.*version|Boot version: |---RealTek\()`)
 
 // handover is a loader's last word before the kernel's first.
@@ -43,7 +43,7 @@ var loaderSigns = [...]loaderSign{
 	{StageRefused, refusedWait, regexp.MustCompile(`^(?:(?:Could not find|Invalid or corrupt) kernel image|Could not find ramdisk image|No DEFAULT or UI configuration directive|Could not boot(?: image)?: |Could not start download: |Nothing to boot|(?:Error loading|Failed to execute|Failed to load) \S*(?:\\|Linux|/boot|vmlinu)|EFI stub: ERROR: (?:efi_main|Failed|exit_boot)|(?:exit_boot|efi_main)\(\) failed|handler for .* failed|could not open .*: No such file)`), nil},
 	{StageLoader, restartWait, regexp.MustCompile(`^(?:PXE-[EM][0-9A-F]+: |No more network devices|BdsDxe: failed to (?:load|start) |Failed to load image|boot: ?$)`), regexp.MustCompile(`^PXE-M0F`)},
 	// It has given up.
-	{StageLoader, 0, regexp.MustCompile(`^(?:No bootable (?:device|option)|BdsDxe: No bootable|Operating [Ss]ystem not found|Missing operating system|Non-[Ss]ystem disk|Reboot and [Ss]elect proper [Bb]oot device|(?:ERROR: )?No boot (?:disk|device)|NTLDR is missing|BOOTMGR is missing|E340\d: |L(?: [0-9A-F]{2}){3,}|LI\??$|### ERROR ### Please RESET|Entering rescue mode|Minimal BASH-like line editing)`), nil},
+	{StageLoader, 0, regexp.MustCompile(`^(?:No bootable (?:device|option)|BdsDxe: No bootable|Operating [Ss]ystem not found|Missing operating system|Non-[Ss]ystem disk|Reboot and [Ss]elect proper [Bb]oot device|(?:ERROR: )?No boot (?:disk|device)|NTLDR is missing|BOOTMGR is missing|E340\d: |(?:\d\d: )?HCPGIR450W CP entered|L(?: [0-9A-F]{2}){3,}|LI\??$|### ERROR ### Please RESET|Entering rescue mode|Minimal BASH-like line editing)`), nil},
 	// A loader that crashes.
 	{StageLoader, refusedWait, regexp.MustCompile(`^(?:Resetting CPU|"Synchronous Abort" handler|(?:data|prefetch) abort$|PANIC at PC|\*\*\*\* Exception \d+|\$?\*+ ?CFE exception|ERROR:   BL\d+: Failed)`), nil},
 }

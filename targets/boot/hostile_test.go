@@ -137,6 +137,18 @@ func TestRunningSystemIsLeftAlone(t *testing.T) {
 	}
 }
 
+// A loader that is not heard, and then a shell: it gets no more keys.
+func TestShellAfterTheDark(t *testing.T) {
+	b := quietLoader()
+	b.Banner, b.Stops, b.Window = "", "\x00", 12*time.Second
+	b.Flash = "\r\nroot@OpenWrt:/# "
+	said, _ := scripted(t, b, staticUBoot(), legacyImage(t))
+	has(t, said, "missed autoboot window")
+	if n := strings.Count(b.Lost(), "\x03"); n > b.Sessions {
+		t.Errorf("%q was typed at the shell in %d starts", b.Lost(), b.Sessions)
+	}
+}
+
 // hostile boots k on b, in the bubble of its test.
 func hostile(t *testing.T, b *targetstest.BootLoader, power targets.Power, method targets.Booter, k targets.Kernel, limits targets.Timeouts) error {
 	t.Helper()
