@@ -59,6 +59,7 @@ type bootHistory struct {
 	timed   bool   // this log's kernel prints times
 	went    bool   // init, firmware or a reboot was seen since the banner
 	died    bool   // something bad was seen since the banner
+	levels  bool   // the kernel's lines come with their levels
 	record  bool   // a program prints what pstore kept of an earlier crash
 	place   place
 	loaders map[string]int // banners of loaders since the last kernel began
@@ -93,12 +94,11 @@ func (h *bootHistory) read(line string) finding {
 	}
 	foreign := len(all) == 0 || h.record && all[len(all)-1].leveled
 	if out.stage == "" && out.phase == "" && !out.kernel && !foreign {
-		out = noisySign(h.tail, line, h.place != inKernel)
+		out, foreign = noisySign(h.tail, line, h.place != inKernel)
 	}
-	if out.stage != "" && !out.mild {
-		h.died = true
-		h.tail = ""
-	} else {
+	h.died = h.died || out.stage != "" && !out.mild
+	h.tail = ""
+	if (out.stage == "" || out.mild) && !foreign { // the next line may end its words
 		h.tail = plain(line)
 		h.tail = h.tail[max(0, len(h.tail)-maxTail):]
 	}
@@ -111,9 +111,10 @@ func (h *bootHistory) read(line string) finding {
 
 // message reads one writer's words.
 func (h *bootHistory) message(m message) finding {
-	if recordHead.MatchString(m.text) && h.place == inKernel {
+	if recordHead.MatchString(m.text) && h.place == inKernel && !h.levels {
 		h.record = true
 	}
+	h.levels = h.levels || m.leveled && !h.record
 	if h.record && m.leveled {
 		return finding{}
 	}

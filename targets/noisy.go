@@ -120,28 +120,33 @@ func spread(text, words string, from int) bool {
 
 // noisySign finds decisive words that noise has hit: within line, or across the
 // end of the line before it. A boot loader's count only while no kernel runs.
-func noisySign(before, line string, loader bool) finding {
+// cited says that they stand there in quotation marks.
+func noisySign(before, line string, loader bool) (f finding, cited bool) {
 	before, line = plain(before), plain(line)
 	text, from := before+line, len(before)
 	for _, b := range blurred {
-		if b.words.in(text, from) && !quoted(line, b.words.words) {
-			return finding{stage: b.stage, rank: ranks(b.stage)}
+		if !b.words.in(text, from) {
+			continue
 		}
+		if !quoted(line, b.words.words) {
+			return finding{stage: b.stage, rank: ranks(b.stage)}, false
+		}
+		cited = true
 	}
 	for _, b := range blurredLoader {
 		if loader && b.words.in(text, from) {
-			f := finding{stage: b.stage, rank: ranks(b.stage)}
+			f = finding{stage: b.stage, rank: ranks(b.stage)}
 			if f.stage == StageRefused {
 				f.wait = refusedWait
 			}
-			return f
+			return f, false
 		}
 	}
 	if spread(text, panicWords, from) && !quoted(line, panicWords) {
 		return finding{stage: StagePanic, rank: ranks(StagePanic),
-			what: "crash suspected: the letters of \"" + panicWords + "\" stand between another writer's: " + strings.TrimSpace(text)}
+			what: "crash suspected: the letters of \"" + panicWords + "\" stand between another writer's: " + strings.TrimSpace(text)}, false
 	}
-	return finding{}
+	return finding{}, cited
 }
 
 // alike says that one line is the other with a few letters lost or added; a

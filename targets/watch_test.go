@@ -74,6 +74,7 @@ var verdicts = []struct{ name, text, stage, says string }{
 	{"panic= is none", boot1 + "[    0.100000] Kernel command line: console=ttyS0 panic=1 oops=panic\n", "", ""},
 	{"quoted is none", boot1 + "watchdogd: will reboot after \"Kernel panic - not syncing\" in the log\n", "", ""},
 	{"quoted in another language is none", boot1 + "[    4.000000] systemd[1]: „Kernel panic - not syncing“ wird protokolliert\n", "", ""},
+	{"quoted at the end is none", boot1 + "watchdogd: reboots after \"Kernel panic - not syncing\"\nnext: line\nqemu[vm1]: [    1.200000] Kernel panic - not syncing\nnext: line\n", "", ""},
 	{"warning is none", boot1 + "[    9.120000] WARNING: CPU: 0 PID: 88 at drivers/net/foo.c:120\n", "", ""},
 	{"doubled banner", boot1 + boot1 + "[    2.9] Run /init as init process\nlogin: ", "", ""},
 	{"printed by a program", boot1 + "[   12.000000] eth0 up\nLinux version 5.4.0 (other) #3\n", "", ""},
