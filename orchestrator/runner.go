@@ -165,8 +165,15 @@ func MissingImages(lab *config.Lab, p *plan.Plan) []string {
 	seen := map[string]bool{}
 	for _, l := range p.Lanes {
 		t := lab.Target(l.Target)
+		names := make([]string, 0, len(l.Boots)+1)
 		for _, b := range l.Boots {
-			k := lab.Kernel(b.Kernel)
+			names = append(names, b.Kernel)
+		}
+		if t.KnownGood != "" && !targets.TraitsOf(t.Boot).Local {
+			names = append(names, t.KnownGood) // the way back needs it too
+		}
+		for _, name := range names {
+			k := lab.Kernel(name)
 			image := k.ImageFor(t)
 			if image == nil {
 				continue

@@ -114,6 +114,8 @@ func (e *expansion) warn(t *config.Target) {
 		e.plan.Warnings = append(e.plan.Warnings, "target "+t.Name+": "+fmt.Sprintf(format, a...))
 	}
 	switch {
+	case t.KnownGood != "" && tr.Image && !tr.Returns && !tr.Local && e.lab.Kernel(t.KnownGood).ImageFor(t) == nil:
+		w("its known_good kernel %s has no image for it: after a failed boot nothing brings it back", t.KnownGood)
 	case t.KnownGood != "" || tr.Local || tr.OnlyOnce:
 	case tr.Returns:
 		w("no known_good kernel: after a failed boot it is restarted, and what comes up is taken as it is")

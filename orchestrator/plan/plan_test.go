@@ -181,9 +181,11 @@ func TestWhatATargetLacksIsAnnounced(t *testing.T) {
 		"console":       {func(t *config.Target) { t.Console = nil }, "no console: a hang and a network failure cannot be told apart"},
 		"kernel":        {func(t *config.Target) { t.KnownGood = "" }, "no known_good kernel: after a failed boot nothing brings it back"},
 		"kernel, GRUB":  {func(t *config.Target) { t.KnownGood, t.Boot = "", onceBoot{} }, "no known_good kernel: after a failed boot it is restarted, and what comes up is taken as it is"},
+		"its image":     {func(t *config.Target) { t.KnownGood = "bare" }, "its known_good kernel bare has no image for it: after a failed boot nothing brings it back"},
 		"nothing, GRUB": {func(t *config.Target) { t.Boot = onceBoot{} }, ""},
 	} {
 		l := lab(1, 2, 2)
+		l.Kernels = append(l.Kernels, &config.Kernel{Name: "bare"})
 		x := l.Targets[0]
 		full.Name, full.Arch = x.Name, x.Arch
 		x.Target, x.KnownGood = full, "k0"
