@@ -28,7 +28,7 @@ const handTime = time.Minute
 func (a *app) targetCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "target",
-		Short: "See and probe targets",
+		Short: "See, probe and rehearse targets",
 		Args:  cobra.NoArgs,
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
