@@ -92,7 +92,7 @@ func Boot(ctx context.Context, t *Target, k Kernel, log BootLog) (Conn, BootReco
 	if b.w != nil {
 		b.w.conclude(err == nil)
 		if v := b.w.state().Verdict; v != nil && ctx.Err() == nil {
-			err = b.kernelError(v.Stage, errors.New(v.Line))
+			err = b.verdict(v)
 		}
 		b.w.settle()
 	}
@@ -283,6 +283,16 @@ func (b *booting) phaseSeen() Phase {
 		return ""
 	}
 	return b.phases[len(b.phases)-1].Phase
+}
+
+// verdict is what the console's last word means: about the kernel, or about the
+// system that should have made room for it.
+func (b *booting) verdict(v *ConsoleEvent) error {
+	if v.Old && b.phaseSeen() != PhaseReachable { // then a new boot answered
+		return fmt.Errorf("target %s: the system that ran before kernel %s died while it was asked to go, and the machine did not restart: %s: %s",
+			b.t.Name, b.k.Name, v.Stage, v.Line)
+	}
+	return b.kernelError(v.Stage, errors.New(v.Line))
 }
 
 // kernelError makes the data point, with the console's last lines.

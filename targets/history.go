@@ -14,6 +14,7 @@ type finding struct {
 	rank   int           // of the stage: what explains more counts
 	wait   time.Duration // it may turn out well: decided after so long; 0 at once
 	mild   bool          // a complaint that a system lives with
+	old    bool          // the word of a system from before the start
 	phase  Phase         // that the line proves
 	again  bool          // a kernel began (again): readiness seen before does not count
 	final  bool          // nothing that explains it will follow

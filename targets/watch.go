@@ -20,6 +20,7 @@ type ConsoleEvent struct {
 	At    time.Time `json:"at"`    // by the controller's clock
 	Stage string    `json:"stage"` // as in BootError
 	Line  string    `json:"line"`
+	Old   bool      `json:"old,omitempty"` // of the system before: no word on the kernel
 }
 
 // watch records a console to its end and reads the signs on it. It never says

@@ -38,7 +38,7 @@ func (w *watch) bad(f finding, line string) {
 		f.what = strings.TrimSpace(line)
 	}
 	if w.earlier(f) {
-		f.wait = restartWait
+		f.wait, f.old = restartWait, true
 		f.what = "printed by a kernel that ran before the start was asked for, and nothing has started since: " + f.what
 	}
 	w.event(f.stage, f.what)
@@ -64,7 +64,7 @@ func (w *watch) bad(f finding, line string) {
 // earlier says that the complaint is the old system's, which may crash on its way
 // down: its clock has run for longer than this console is open.
 func (w *watch) earlier(f finding) bool {
-	return w.hist.place == unknown && !w.settled && f.sec > (time.Since(w.opened)+clockSlack).Seconds()
+	return w.hist.place == unknown && !w.settled && !w.fresh && f.sec > (time.Since(w.opened)+clockSlack).Seconds()
 }
 
 // overdue says that the sign has waited long enough for its explanation while
@@ -133,7 +133,7 @@ func (w *watch) decide() {
 		return
 	}
 	if w.verdict == nil && !w.settled {
-		w.verdict = &ConsoleEvent{At: w.sign.at, Stage: w.sign.stage, Line: w.sign.what}
+		w.verdict = &ConsoleEvent{At: w.sign.at, Stage: w.sign.stage, Line: w.sign.what, Old: w.sign.old}
 		w.quiet.Stop()
 		if w.onFail != nil {
 			w.onFail()
