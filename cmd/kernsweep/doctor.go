@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -54,6 +55,10 @@ for it.`,
 			defer files.Close()
 			o.Serve = files.Serve
 			steps, err := doctor.Walk(c.Context(), o)
+			failed := slices.ContainsFunc(steps, func(s doctor.Step) bool { return s.State == doctor.Failed })
+			if err != nil && !failed {
+				return err // interrupted: what an earlier rehearsal found still holds
+			}
 			if e := a.keepRehearsal(t, steps); e != nil {
 				return &statusError{exitInfra, e}
 			}

@@ -91,7 +91,7 @@ func Walk(ctx context.Context, o Options) ([]Step, error) {
 		}
 		r.try(ctx, s.name, s.advice, s.run)
 	}
-	return r.steps, nil
+	return r.steps, context.Cause(ctx)
 }
 
 // notTried is the reason why a step is n/a.
@@ -111,6 +111,8 @@ func (r *rehearsal) try(ctx context.Context, name, advice string, run func(conte
 		switch {
 		case errors.As(err, &not):
 			s.State, s.Text, s.Took = NA, string(not), 0
+		case err != nil && ctx.Err() != nil: // the person's doing, not the target's
+			s.State, s.Text, s.Took = NA, "interrupted", 0
 		case err != nil:
 			s.State, s.Text, s.Advice = Failed, err.Error(), advice
 		}
