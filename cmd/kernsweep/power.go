@@ -61,7 +61,7 @@ func (a *app) power(ctx context.Context, t *config.Target, what string) error {
 		err = m.Power.Set(ctx, what == "on")
 	}
 	if err != nil {
-		return &statusError{exitInfra, fmt.Errorf("target %s: power: %w", t.Name, err)}
+		return &statusError{exitInfra, fmt.Errorf("target %s: %w", t.Name, err)}
 	}
 	return nil
 }

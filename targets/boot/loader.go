@@ -184,8 +184,9 @@ func (l *Loader) tries(ctx context.Context, kind loaderKind, f func(try int) err
 		var kernel *targets.BootError
 		var final *finalError
 		var line *console.LineError
+		var wrong *targets.OutletError // somebody must look at the cables
 		switch {
-		case err == nil || errors.As(err, &kernel) || errors.As(err, &final) || errors.As(err, &line):
+		case err == nil || errors.As(err, &kernel) || errors.As(err, &final) || errors.As(err, &line) || errors.As(err, &wrong):
 			return err
 		case ctx.Err() != nil:
 			return errors.Join(context.Cause(ctx), first, err)

@@ -53,6 +53,9 @@ func (u *UBoot) Check() error {
 	case !slices.Contains([]string{"", "bootm", "bootz", "booti", "zboot", "bootelf", "go"}, u.How):
 		return fmt.Errorf("how = %q: want bootm, bootz, booti, zboot, bootelf or go", u.How)
 	}
+	if len(u.Commands) > 0 && u.How+u.KernelAddr+u.InitrdAddr+u.DTBAddr != "" {
+		return errors.New("commands says everything that is typed: how and the addresses have no effect beside it, leave them out")
+	}
 	for name, a := range map[string]string{"kernel_addr": u.KernelAddr, "initrd_addr": u.InitrdAddr, "dtb_addr": u.DTBAddr} {
 		if a != "" && !hexText.MatchString(a) {
 			return fmt.Errorf("%s = %q: want a hexadecimal number, as 0x82000000", name, a)
