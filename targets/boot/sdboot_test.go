@@ -173,7 +173,7 @@ func TestSDBootFits(t *testing.T) {
 		t.Errorf("%q", b.notes)
 	}
 	elf := k
-	elf.Image.Kernel = labFile(t, "img/vmlinux-mips-6.1-hz100-none")
+	elf.Image.Kernel = labFile(t, "img/vmlinuz-mipsel-6.1")
 	refuses(t, "ELF", b.fits(efiSystem(), elf), "CONFIG_EFI_STUB")
 	unsigned := elf
 	unsigned.Image.Kernel = "/usr/lib/systemd/boot/efi/systemd-bootx64.efi"
