@@ -16,39 +16,19 @@ import (
 // it starts the entry (https://wiki.syslinux.org/wiki/index.php?title=EXTLINUX).
 // U-Boot reads a file of the same name, and has no "once".
 type Extlinux struct {
-	Cmdline
+	oneShot
 	Dir string `hcl:"dir,optional" doc:"folder of ldlinux.sys on the target (default: the first of /boot/extlinux, /boot/syslinux, /extlinux, /syslinux, /boot that has one)"`
-
-	notes []string
 }
 
 // Check refuses what cannot work.
 func (x *Extlinux) Check() error {
-	if x.Dir != "" && !path.IsAbs(x.Dir) {
-		return fmt.Errorf("dir = %q: want an absolute path on the target", x.Dir)
-	}
-	return x.check()
+	return errors.Join(absolute("dir", x.Dir), x.check())
 }
-
-// Traits of the method.
-func (*Extlinux) Traits() targets.BootTraits {
-	return targets.BootTraits{Cmdline: true, Image: true, Running: true, Returns: true}
-}
-
-// Notes of the newest boot.
-func (x *Extlinux) Notes() []string { return x.notes }
 
 // Boot installs k beside the other kernels, points the next start at it, and
 // asks for that start.
 func (x *Extlinux) Boot(ctx context.Context, t *targets.Target, k targets.Kernel) error {
-	x.notes = nil
-	if t.Held == nil {
-		return errors.New("extlinux: no link to the running system")
-	}
-	if err := x.boot(ctx, t, k); err != nil {
-		return fmt.Errorf("extlinux: %w", err)
-	}
-	return nil
+	return x.start(ctx, "extlinux", t, k, x.boot)
 }
 
 func (x *Extlinux) boot(ctx context.Context, t *targets.Target, k targets.Kernel) error {

@@ -96,5 +96,5 @@ func TestOneShotsNeedALink(t *testing.T) {
 	}
 	refuses(t, "", (&Extlinux{Dir: "boot"}).Check(), "absolute path")
 	refuses(t, "", (&SDBoot{Dir: "efi"}).Check(), "absolute path")
-	refuses(t, "", (&SDBoot{Cmdline: Cmdline{Mode: "all"}}).Check(), "cmdline")
+	refuses(t, "", (&SDBoot{oneShot: oneShot{Cmdline: Cmdline{Mode: "all"}}}).Check(), "cmdline")
 }

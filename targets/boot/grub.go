@@ -14,44 +14,30 @@ import (
 // the target's /boot, writes a menu entry of its own, asks for that entry once,
 // and reboots. The default entry stays as it is, and every other start takes it.
 type Grub struct {
-	Cmdline
+	oneShot
 	Dir     string `hcl:"dir,optional" doc:"folder of grub.cfg and grubenv on the target (default: where distributions keep it)"`
 	Into    string `hcl:"into,optional" doc:"folder of the target for the kernels' files, on a file system that GRUB can read (default /boot)"`
 	Entries string `hcl:"entries,optional" doc:"file of the target for our menu entry, which grub.cfg must source (default: custom.cfg beside grub.cfg). Lines of others in it are kept"`
 	Command string `hcl:"command,optional" doc:"shell command that reboots (default: reboot, and reboot -f when that fails)"`
 
-	notes []string
 	stuck bool // GRUB was found not to clear next_entry
 }
 
 // Check refuses what cannot work.
 func (g *Grub) Check() error {
-	for _, a := range []struct{ name, path string }{{"dir", g.Dir}, {"into", g.Into}, {"entries", g.Entries}} {
-		if a.path != "" && !path.IsAbs(a.path) {
-			return fmt.Errorf("%s = %q: want an absolute path on the target", a.name, a.path)
-		}
-	}
-	return g.check()
+	return errors.Join(absolute("dir", g.Dir), absolute("into", g.Into), absolute("entries", g.Entries), g.check())
 }
-
-// Traits of the method.
-func (*Grub) Traits() targets.BootTraits {
-	return targets.BootTraits{Cmdline: true, Image: true, Running: true, Returns: true}
-}
-
-// Notes of the newest boot.
-func (g *Grub) Notes() []string { return g.notes }
 
 // Boot prepares k and asks for the reboot. Nothing is changed on the target
 // before everything was checked; next_entry is the last thing written.
 func (g *Grub) Boot(ctx context.Context, t *targets.Target, k targets.Kernel) error {
-	g.notes = nil
-	if t.Held == nil {
-		return errors.New("grub: no link to the running system")
-	}
+	return g.start(ctx, "grub", t, k, g.boot)
+}
+
+func (g *Grub) boot(ctx context.Context, t *targets.Target, k targets.Kernel) error {
 	sys, err := g.prepare(ctx, t.Held, k)
 	if err != nil {
-		return fmt.Errorf("grub: %w", err)
+		return err
 	}
 	actx, stop := context.WithTimeout(ctx, t.Timeout.WithDefaults().Exec)
 	defer stop()
@@ -65,7 +51,7 @@ func (g *Grub) Boot(ctx context.Context, t *targets.Target, k targets.Kernel) er
 	if e := sys.bootOnce(cctx, t.Held, ""); e != nil {
 		err = fmt.Errorf("%w; next_entry is still set, the next start takes it: %w", err, e)
 	}
-	return fmt.Errorf("grub: %w", err)
+	return err
 }
 
 // prepare does everything but the reboot.

@@ -249,7 +249,7 @@ func TestGrubRefuses(t *testing.T) {
 }
 
 func TestGrubCheck(t *testing.T) {
-	for _, bad := range []*Grub{{Dir: "boot/grub"}, {Into: "boot"}, {Entries: "custom.cfg"}, {Cmdline: Cmdline{Mode: "keep"}}} {
+	for _, bad := range []*Grub{{Dir: "boot/grub"}, {Into: "boot"}, {Entries: "custom.cfg"}, {oneShot: oneShot{Cmdline: Cmdline{Mode: "keep"}}}} {
 		if bad.Check() == nil {
 			t.Errorf("%+v passes", bad)
 		}

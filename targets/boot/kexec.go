@@ -15,39 +15,19 @@ import (
 // the next start of any other kind brings the device's default kernel. Root and
 // a kernel with CONFIG_KEXEC or CONFIG_KEXEC_FILE are needed on the target.
 type Kexec struct {
-	Cmdline
+	oneShot
 	Dir     string `hcl:"dir,optional" doc:"folder of the target for the kernel's files until they are loaded (default: the first of /dev/shm, /tmp, /run, /var/tmp with room)"`
 	Command string `hcl:"command,optional" doc:"shell command that starts the loaded kernel (default: sync, remount every file system read-only, jump). \"systemctl kexec\" stops the services before, and takes as long as a shutdown does"`
-
-	notes []string
 }
 
 // Check refuses what cannot work.
 func (x *Kexec) Check() error {
-	if x.Dir != "" && !path.IsAbs(x.Dir) {
-		return fmt.Errorf("dir = %q: want an absolute path on the target", x.Dir)
-	}
-	return x.check()
+	return errors.Join(absolute("dir", x.Dir), x.check())
 }
-
-// Traits of the method.
-func (*Kexec) Traits() targets.BootTraits {
-	return targets.BootTraits{Cmdline: true, Image: true, Running: true, Returns: true}
-}
-
-// Notes of the newest boot: how the kernel was loaded.
-func (x *Kexec) Notes() []string { return x.notes }
 
 // Boot loads k and returns before the running kernel gives way to it.
 func (x *Kexec) Boot(ctx context.Context, t *targets.Target, k targets.Kernel) error {
-	x.notes = nil
-	if t.Held == nil {
-		return errors.New("kexec: no link to the running system")
-	}
-	if err := x.boot(ctx, t, k); err != nil {
-		return fmt.Errorf("kexec: %w", err)
-	}
-	return nil
+	return x.start(ctx, "kexec", t, k, x.boot)
 }
 
 func (x *Kexec) boot(ctx context.Context, t *targets.Target, k targets.Kernel) error {

@@ -190,7 +190,7 @@ func TestKexecSurveysOverSSH(t *testing.T) {
 	if err := new(Kexec).Boot(t.Context(), &targets.Target{}, targets.Kernel{}); err == nil {
 		t.Error("it asked nobody and said nothing")
 	}
-	if (&Kexec{Dir: "tmp"}).Check() == nil || (&Kexec{Cmdline: Cmdline{Mode: "x"}}).Check() == nil || new(Kexec).Check() != nil {
+	if (&Kexec{Dir: "tmp"}).Check() == nil || (&Kexec{oneShot: oneShot{Cmdline: Cmdline{Mode: "x"}}}).Check() == nil || new(Kexec).Check() != nil {
 		t.Error("checks")
 	}
 	if tr := targets.TraitsOf(new(Kexec)); !tr.Cmdline || !tr.Image || !tr.Running || !tr.Returns {

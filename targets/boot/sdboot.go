@@ -15,10 +15,8 @@ import (
 // LoaderEntryOneShot, which systemd-boot takes back before it starts the entry
 // (https://systemd.io/BOOT_LOADER_INTERFACE). Every other start brings the default.
 type SDBoot struct {
-	Cmdline
+	oneShot
 	Dir string `hcl:"dir,optional" doc:"mount point of the partition whose entries systemd-boot reads, the ESP or XBOOTLDR (default: what bootctl says, else the first of /efi, /boot, /boot/efi that has a folder loader)"`
-
-	notes []string
 }
 
 // ownEntry is the shell pattern of the entries that this method writes.
@@ -26,31 +24,13 @@ const ownEntry = "kernsweep-" + hex12 + ".conf"
 
 // Check refuses what cannot work.
 func (b *SDBoot) Check() error {
-	if b.Dir != "" && !path.IsAbs(b.Dir) {
-		return fmt.Errorf("dir = %q: want an absolute path on the target", b.Dir)
-	}
-	return b.check()
+	return errors.Join(absolute("dir", b.Dir), b.check())
 }
-
-// Traits of the method.
-func (*SDBoot) Traits() targets.BootTraits {
-	return targets.BootTraits{Cmdline: true, Image: true, Running: true, Returns: true}
-}
-
-// Notes of the newest boot.
-func (b *SDBoot) Notes() []string { return b.notes }
 
 // Boot installs k beside the other kernels, points the next start at it, and
 // asks for that start.
 func (b *SDBoot) Boot(ctx context.Context, t *targets.Target, k targets.Kernel) error {
-	b.notes = nil
-	if t.Held == nil {
-		return errors.New("systemd-boot: no link to the running system")
-	}
-	if err := b.boot(ctx, t, k); err != nil {
-		return fmt.Errorf("systemd-boot: %w", err)
-	}
-	return nil
+	return b.start(ctx, "systemd-boot", t, k, b.boot)
 }
 
 func (b *SDBoot) boot(ctx context.Context, t *targets.Target, k targets.Kernel) error {
