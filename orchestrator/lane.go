@@ -153,11 +153,11 @@ func (l *lane) boot(ctx context.Context, b plan.Boot) {
 			l.crashed(b.Kernel, why)
 			l.fallen(l.boots, b.Kernel)
 			l.conclude(ctx, todo, results.BootFailed, why)
-			l.recover(ctx, fmt.Sprintf("boot %d (kernel %s: %s)", l.boots, b.Kernel, crash.Stage))
+			l.recover(ctx, l.knownGood(), fmt.Sprintf("boot %d (kernel %s: %s)", l.boots, b.Kernel, crash.Stage))
 			return
 		default:
 			l.failed(ctx, err)
-			l.recover(ctx, fmt.Sprintf("boot %d (kernel %s)", l.boots, b.Kernel))
+			l.recover(ctx, l.knownGood(), fmt.Sprintf("boot %d (kernel %s)", l.boots, b.Kernel))
 			l.pause(ctx)
 		}
 	}

@@ -56,26 +56,14 @@ func (l *lane) hold(ctx context.Context) (release func(), err error) {
 	return func() { l.away.Store(false); free() }, nil
 }
 
-// recover brings a target back after a failure: to its known-good kernel, or
-// where none is named to whatever answers. A guest needs neither: its next boot
-// is a new one.
-func (l *lane) recover(ctx context.Context, after string) {
+// recover brings a target back to k after a failure: its known-good kernel, or
+// targets.Kernel{} where it is enough that it answers. A guest needs neither: its
+// next boot is a new one.
+func (l *lane) recover(ctx context.Context, k targets.Kernel, after string) {
 	if targets.TraitsOf(l.target.Boot).Local || ctx.Err() != nil || l.withdrawn != "" {
 		return
 	}
-	if err := l.home(ctx, l.knownGood()); err != nil && ctx.Err() == nil {
-		l.failed(ctx, fmt.Errorf("after %s: %w", after, err))
-		l.stranded = true
-	}
-}
-
-// revive is recover for a target whose kernel did nothing wrong: it is enough
-// that it answers.
-func (l *lane) revive(ctx context.Context, after string) {
-	if targets.TraitsOf(l.target.Boot).Local || ctx.Err() != nil || l.withdrawn != "" {
-		return
-	}
-	if err := l.home(ctx, targets.Kernel{}); err != nil && ctx.Err() == nil {
+	if err := l.home(ctx, k); err != nil && ctx.Err() == nil {
 		l.failed(ctx, fmt.Errorf("after %s: %w", after, err))
 		l.stranded = true
 	}

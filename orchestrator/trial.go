@@ -34,7 +34,7 @@ func (s *session) trials(ctx context.Context, todo []results.Slot) []results.Slo
 		case results.BootFailed:
 			s.crashed(s.kernel, why)
 			s.fallen(s.number, s.kernel)
-			s.recover(ctx, fmt.Sprintf("boot %d (kernel %s: %s)", s.number, s.kernel, firstWords(why)))
+			s.recover(ctx, s.knownGood(), fmt.Sprintf("boot %d (kernel %s: %s)", s.number, s.kernel, firstWords(why)))
 			return todo[1:]
 		case results.Lost:
 			s.r.doubtPeer()
@@ -46,7 +46,7 @@ func (s *session) trials(ctx context.Context, todo []results.Slot) []results.Slo
 				return todo
 			}
 			if !s.back(ctx) {
-				s.revive(ctx, "a lost link")
+				s.recover(ctx, targets.Kernel{}, "a lost link") // its kernel did nothing wrong
 				return todo
 			}
 		default:
