@@ -1,6 +1,7 @@
 package results
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -41,7 +42,14 @@ type LaneState struct {
 	Ended       time.Time `json:"ended,omitzero"` // zero: not ended
 	Quarantined bool      `json:"quarantined,omitempty"`
 	Reason      string    `json:"reason,omitempty"` // of the quarantine: its first cause
+	Cut         *Cut      `json:"cut,omitempty"`    // what its newest session left out; nil: nothing
+
+	knobs []KnobChange // set and not restored
 }
+
+// Owed are the knobs of the lane's target that are set and not restored, in the
+// order they were set.
+func (l *LaneState) Owed() []KnobChange { return l.knobs }
 
 // BootState is a boot, judged or not.
 type BootState struct {
@@ -50,6 +58,8 @@ type BootState struct {
 	Asked  time.Time
 	Judged time.Time // zero: not judged
 	Phase  targets.Phase
+	// Session that asked for it, from 1: an index into Model.Sessions plus 1.
+	Session int
 	// Result is nil for a boot that was never judged (running, or interrupted).
 	Result *Boot
 }
@@ -80,8 +90,14 @@ func (m *Model) add(r *Record) {
 		m.addPhase(r)
 	case KindBoot:
 		m.addBoot(r)
-	case KindStarted, KindEnded, KindJudged:
+	case KindStarted, KindEnded, KindJudged, KindTask:
 		m.addTrial(r)
+	case KindKnob:
+		m.addKnob(r)
+	case KindCut:
+		if r.Lane != "" {
+			m.lane(r.Lane).Cut = r.Cut
+		}
 	case KindNote:
 		m.Notes = append(m.Notes, *r)
 	}
@@ -111,7 +127,7 @@ func (m *Model) addLane(r *Record) {
 	l := m.lane(r.Lane)
 	switch {
 	case strings.HasPrefix(r.Note, NoteBegan): // also a rerun's: judged by the final state
-		l.Began, l.Ended, l.Quarantined, l.Reason = r.At, time.Time{}, false, ""
+		l.Began, l.Ended, l.Quarantined, l.Reason, l.Cut = r.At, time.Time{}, false, "", nil
 	case strings.HasPrefix(r.Note, NoteQuarantined):
 		if !l.Quarantined {
 			l.Quarantined, l.Reason = true, r.Reason
@@ -126,7 +142,7 @@ func (m *Model) boot(lane string, number int, at time.Time) *BootState {
 	k := bootKey{lane, number}
 	b := m.boots[k]
 	if b == nil {
-		b = &BootState{Lane: lane, Number: number, Asked: at}
+		b = &BootState{Lane: lane, Number: number, Asked: at, Session: max(1, len(m.Sessions))}
 		m.boots[k] = b
 		m.Boots = append(m.Boots, b)
 	}
@@ -184,9 +200,16 @@ func (m *Model) addTrial(r *Record) {
 		m.byCell[key.Cell] = append(m.byCell[key.Cell], t)
 	}
 	a := t.attempt(r)
+	if a.Session == 0 {
+		a.Session = max(1, len(m.Sessions))
+	}
 	switch r.Kind {
 	case KindStarted:
 		a.Started = r.At
+	case KindTask:
+		if r.Task != nil {
+			a.Tasks = append(a.Tasks, *r.Task)
+		}
 	case KindEnded:
 		a.Ended, a.ended, a.how = r.At, r.Outcome, r.Note
 		if r.Outcome != "" && r.Outcome != OK {
@@ -197,5 +220,16 @@ func (m *Model) addTrial(r *Record) {
 	}
 	if r.Collect != "" {
 		a.Collect = r.Collect
+	}
+}
+
+func (m *Model) addKnob(r *Record) {
+	if r.Knob == nil || r.Lane == "" {
+		return
+	}
+	l := m.lane(r.Lane)
+	l.knobs = slices.DeleteFunc(l.knobs, func(k KnobChange) bool { return k.Path == r.Knob.Path })
+	if !r.Knob.Restored {
+		l.knobs = append(l.knobs, *r.Knob)
 	}
 }

@@ -19,6 +19,8 @@ type Attempt struct {
 	Collect string // a collection error, beside the outcome
 	Parsed  *workloads.Parsed
 	Summary *Activity
+	Session int    // the controller's that made it, from 1
+	Tasks   []Task // that its agents began, oldest first
 
 	how    string // the ended record's note
 	judged bool
@@ -43,6 +45,25 @@ func (t *Trial) Valid() *Attempt {
 	}
 	return nil
 }
+
+// Superseded are the valid attempts that a newer valid one replaces, oldest first.
+func (t *Trial) Superseded() []*Attempt {
+	v := t.Valid()
+	var old []*Attempt
+	for _, a := range t.Attempts {
+		if a.Outcome == OK && a != v {
+			old = append(old, a)
+		}
+	}
+	return old
+}
+
+// Settled says that the slot has its verdict: resume leaves it alone. One that
+// was interrupted, or whose end was never judged, has none.
+func (t *Trial) Settled() bool { return t.Valid() != nil || t.Final().Outcome != Interrupted }
+
+// Judged says that the journal has a verdict on the attempt.
+func (a *Attempt) Judged() bool { return a.judged }
 
 // Outcome is the slot's final state: ok when any attempt is, else the newest one's.
 func (t *Trial) Outcome() Outcome { return t.Final().Outcome }

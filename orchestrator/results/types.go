@@ -70,6 +70,9 @@ const (
 	KindJudged  Kind = "judged"  // outcome and values, after the evidence was read
 	KindNote    Kind = "note"
 	KindLane    Kind = "lane" // a lane began, ended or was quarantined: Note
+	KindTask    Kind = "task" // where a trial's agent is about to write its spool
+	KindKnob    Kind = "knob" // a knob of the target was set, or restored
+	KindCut     Kind = "cut"  // what a lane leaves out, because it would not end in time
 )
 
 // Beginnings of the Note of KindRun and KindLane records. More text may follow
@@ -100,6 +103,32 @@ type Record struct {
 	Parsed  *workloads.Parsed `json:"parsed,omitempty"`
 	Summary *Activity         `json:"activity,omitempty"`
 	Note    string            `json:"note,omitempty"`
+	Task    *Task             `json:"task,omitempty"`
+	Knob    *KnobChange       `json:"knob,omitempty"`
+	Cut     *Cut              `json:"cut,omitempty"`
+}
+
+// Task is where the evidence of a running task is found, by whoever resumes the run.
+type Task struct {
+	Machine string `json:"machine"`          // name of the target; "" = the controller
+	BootID  string `json:"boot_id"`          // of the machine
+	Spool   string `json:"spool"`            // path there; the agent's pid and start time stand in it
+	Prefix  string `json:"prefix,omitempty"` // of the names of the raw files here
+}
+
+// KnobChange is a knob that a trial set and that is owed back to the boot.
+type KnobChange struct {
+	targets.Knob
+	BootID   string `json:"boot_id"`
+	Restored bool   `json:"restored,omitempty"`
+}
+
+// Cut says that a lane starts nothing more in this session, though nothing is
+// wrong: it would not end before Until.
+type Cut struct {
+	Until  time.Time `json:"until"`
+	Block  int       `json:"block"`  // the first that is not measured
+	Trials int       `json:"trials"` // left out, warm-ups not counted
 }
 
 // Boot is a judged boot in the journal.

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"time"
+
+	"kernsweep/orchestrator"
+	"kernsweep/orchestrator/config"
+	"kernsweep/orchestrator/live"
+	"kernsweep/orchestrator/plan"
+	"kernsweep/orchestrator/report"
+	"kernsweep/orchestrator/results"
+	"kernsweep/targets/localconn"
+	"kernsweep/targets/sshconn"
+	"kernsweep/targets/tftp"
+)
+
+// execute runs a plan into a run directory, shows progress, and ends with the
+// report. Its error carries the run's exit status.
+func (a *app) execute(ctx context.Context, lab *config.Lab, p *plan.Plan, run *results.Run) error {
+	state, err := run.State()
+	if err != nil {
+		return err
+	}
+	w, err := run.OpenWriter(who())
+	if err != nil {
+		return &statusError{exitInfra, err}
+	}
+	defer w.Close()
+	log := a.logger()
+	dialer := sshconn.New(log)
+	fmt.Fprintf(a.err, "run %s: %d boots, %d trials, about %s\n", run.Dir(), p.Boots(), p.Trials(), plan.Round(p.Estimate()))
+	a.preflight(ctx, lab, p, dialer)
+	files := tftp.New(log)
+	defer files.Close()
+	view := a.view(p)
+	r := &orchestrator.Runner{Lab: lab, Plan: p, Run: run, Journal: w, Before: state.Model, Dial: dialer.Dial, Serve: files.Serve,
+		Local: localconn.New(), Log: log, Pause: retryPause, Observe: view.Observe}
+	runErr := r.Execute(ctx)
+	view.Close()
+	if err := a.writeReport(run); err != nil {
+		fmt.Fprintln(a.err, "kernsweep: the report could not be written:", err)
+	}
+	if runErr != nil && ctx.Err() == nil {
+		return &statusError{exitInfra, runErr}
+	}
+	return a.finish(run)
+}
+
+// preflight says what is reached and whether anybody may go home.
+func (a *app) preflight(ctx context.Context, lab *config.Lab, p *plan.Plan, d *sshconn.Dialer) {
+	safe := true
+	for _, f := range orchestrator.Preflight(ctx, lab, p, d.Dial) {
+		fmt.Fprintf(a.err, "  %s: %s\n", f.Target, live.Safe(f.Text))
+		safe = safe && f.Safe
+	}
+	for _, w := range p.Warnings {
+		fmt.Fprintf(a.err, "  %s\n", w)
+	}
+	if safe {
+		fmt.Fprintln(a.err, "safe to leave")
+	} else {
+		fmt.Fprintln(a.err, "NOT safe to leave: a target is not reached, or lacks a program; the others go on without it")
+	}
+}
+
+// observer shows records as they become durable.
+type observer interface {
+	Observe(results.Record)
+	Close()
+}
+
+func (a *app) view(p *plan.Plan) observer {
+	var lanes []live.Lane
+	for _, l := range p.Lanes {
+		n := live.Lane{Name: l.Target, Boots: len(l.Boots), Estimate: l.Estimate}
+		for _, b := range l.Boots {
+			n.Trials += len(b.Trials)
+		}
+		lanes = append(lanes, n)
+	}
+	t := live.NewTracker(time.Now(), lanes)
+	if width, ok := a.terminal(); ok {
+		return live.NewScreen(a.err, t, width, time.Now)
+	}
+	return &live.Plain{W: a.err, Tracker: t}
+}
+
+// writeReport leaves report.txt in the run directory and prints the same.
+func (a *app) writeReport(run *results.Run) error {
+	o := report.Options{Format: "text"}
+	err := writeFileFrom(filepath.Join(run.Dir(), "report.txt"), func(w io.Writer) error { return report.Write(w, run, o) })
+	return errors.Join(err, report.Write(a.out, run, a.reportOptions(o)))
+}
+
+// finish turns the run's final state into the exit status.
+func (a *app) finish(run *results.Run) error {
+	state, err := run.State()
+	if err != nil {
+		return err
+	}
+	if s := state.Model.ExitStatus(); s != 0 {
+		return &statusError{status: s}
+	}
+	return nil
+}
