@@ -1,0 +1,52 @@
+package targets
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+type budgetKey struct{}
+
+// budget is the time that all clean-ups after one context share.
+type budget struct {
+	over context.Context // done when it is used up
+}
+
+// WithBudget lets everything that Afterwards begins for ctx, or for a context
+// made from it, share d from the moment ctx ends: however many links are dead,
+// whoever pressed Ctrl-C waits no longer. stop is called once nothing is cleaned
+// up any more.
+func WithBudget(ctx context.Context, d time.Duration) (budgeted context.Context, stop func()) {
+	over, end := context.WithCancelCause(context.WithoutCancel(ctx))
+	unhook := context.AfterFunc(ctx, func() {
+		t := time.NewTimer(d)
+		defer t.Stop()
+		select {
+		case <-t.C:
+			end(fmt.Errorf("given up %s after the interruption", d))
+		case <-over.Done():
+		}
+	})
+	return context.WithValue(ctx, budgetKey{}, budget{over}), func() { unhook(); end(context.Canceled) }
+}
+
+// Afterwards is the context for putting in order what ctx leaves behind, whether
+// ctx has ended or not: at most d long, and no longer than what is left of the
+// budget of ctx, where it has one.
+func Afterwards(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), d)
+	b, ok := ctx.Value(budgetKey{}).(budget)
+	if !ok {
+		return after, cancel
+	}
+	after, end := context.WithCancelCause(after)
+	unhook := context.AfterFunc(b.over, func() { end(context.Cause(b.over)) })
+	return after, func() { unhook(); end(nil); cancel() }
+}
+
+// WithoutBudget is ctx for what may take its own time even after an
+// interruption: bringing a machine back to its known-good kernel.
+func WithoutBudget(ctx context.Context) context.Context {
+	return context.WithValue(ctx, budgetKey{}, nil)
+}
