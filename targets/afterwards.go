@@ -35,7 +35,7 @@ func WithBudget(ctx context.Context, d time.Duration) (budgeted context.Context,
 // ctx has ended or not: at most d long, and no longer than what is left of the
 // budget of ctx, where it has one.
 func Afterwards(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
-	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), d)
+	after, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), d, fmt.Errorf("not done within %s", d))
 	b, ok := ctx.Value(budgetKey{}).(budget)
 	if !ok {
 		return after, cancel

@@ -87,7 +87,7 @@ func PowerCycle(ctx context.Context, t *Target) error {
 }
 
 func switchOn(ctx context.Context, p Power) error {
-	ctx, stop := context.WithTimeoutCause(context.WithoutCancel(ctx), onTime, fmt.Errorf("not done within %s", onTime))
+	ctx, stop := Afterwards(ctx, onTime)
 	defer stop()
 	if err := p.Set(ctx, true); err != nil {
 		return fmt.Errorf("on: %w", err)

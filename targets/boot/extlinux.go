@@ -112,7 +112,7 @@ tail -c 1024 "$1/ldlinux.sys" | tr -c 'a-z0-9-' '\n' | grep -qx "$2" || { echo "
 
 // clearOnce takes a one-shot back whose start was not asked for.
 func clearOnce(ctx context.Context, conn targets.Conn, dir string) {
-	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), cleanTime)
+	ctx, stop := targets.Afterwards(ctx, cleanTime)
 	defer stop()
 	_, _ = shell(ctx, conn, `extlinux --clear-once "$1"`, dir) // the failure that led here is the one that matters
 }

@@ -46,7 +46,7 @@ func (g *Grub) boot(ctx context.Context, t *targets.Target, k targets.Kernel) er
 		return nil
 	}
 	// Nobody expects the kernel under test at the start that comes instead.
-	cctx, stop := context.WithTimeout(context.WithoutCancel(ctx), cleanTime)
+	cctx, stop := targets.Afterwards(ctx, cleanTime)
 	defer stop()
 	if e := sys.bootOnce(cctx, t.Held, ""); e != nil {
 		err = fmt.Errorf("%w; next_entry is still set, the next start takes it: %w", err, e)

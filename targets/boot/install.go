@@ -261,7 +261,7 @@ sync -f "$d" 2>/dev/null || sync`
 
 // dropParts removes what a failed send left. args are those of commitScript.
 func dropParts(ctx context.Context, conn targets.Conn, args []string) {
-	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), cleanTime)
+	ctx, stop := targets.Afterwards(ctx, cleanTime)
 	defer stop()
 	script := `d=$1; shift; while [ $# -gt 0 ]; do rm -f "$d/$1.part"; shift 3; done`
 	_, _ = shell(ctx, conn, script, args...) // the failure that led here is the one that matters; prune finds the rest

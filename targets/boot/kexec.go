@@ -51,7 +51,7 @@ func (x *Kexec) boot(ctx context.Context, t *targets.Target, k targets.Kernel) e
 		return err
 	}
 	defer func() { // they are in the kernel's own memory now, or of no use
-		cctx, stop := context.WithTimeout(context.WithoutCancel(ctx), cleanTime)
+		cctx, stop := targets.Afterwards(ctx, cleanTime)
 		defer stop()
 		if err := prune(cctx, t.Held, dir, installed{}); err != nil {
 			x.notes = append(x.notes, "kexec: "+err.Error())

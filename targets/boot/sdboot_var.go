@@ -52,7 +52,7 @@ func setOneShot(ctx context.Context, conn targets.Conn, id string) error {
 // clearOneShot takes a one-shot back whose start was not asked for, so that it
 // does not surprise whoever starts the machine next.
 func clearOneShot(ctx context.Context, conn targets.Conn) {
-	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), cleanTime)
+	ctx, stop := targets.Afterwards(ctx, cleanTime)
 	defer stop()
 	_, _ = shell(ctx, conn, `chattr -i "$1" 2>/dev/null; rm -f "$1"`, oneShotVar) // the failure that led here is the one that matters
 }

@@ -92,7 +92,7 @@ func (s *Sysupgrade) look(ctx context.Context, conn targets.Conn) (code int, sai
 // about one that ran out, if there is one. The process that was ended then may
 // be the one that served our link, so a new one is tried.
 func (s *Sysupgrade) cleanUp(ctx context.Context, t *targets.Target) string {
-	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), cleanTime)
+	ctx, stop := targets.Afterwards(ctx, cleanTime)
 	defer stop()
 	said, err := s.tidy(ctx, t.Held)
 	var link *targets.LinkError

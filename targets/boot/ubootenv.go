@@ -188,7 +188,7 @@ func (u *UBootEnv) write(ctx context.Context, conn targets.Conn, env, next map[s
 
 // undo puts the environment back after cause.
 func (u *UBootEnv) undo(ctx context.Context, conn targets.Conn, cause error) error {
-	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	ctx, stop := targets.Afterwards(ctx, time.Minute)
 	defer stop()
 	env, err := u.read(ctx, conn)
 	if err == nil && env[envSaved] != "" {

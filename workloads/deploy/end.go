@@ -29,7 +29,7 @@ func (r *run) hold(ctx context.Context, conn targets.Conn, cmd targets.Cmd) (tar
 	unhook := context.AfterFunc(ctx, func() {
 		defer close(asked)
 		defer cut()
-		limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), delivery)
+		limit, cancel := targets.Afterwards(ctx, delivery)
 		defer cancel()
 		again := time.NewTicker(askAgain)
 		defer again.Stop()
@@ -80,7 +80,7 @@ func (r *run) stopping() []string {
 
 // interrupt ends the task after its context ended, and gets what it spooled.
 func (r *run) interrupt(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanup)
+	ctx, cancel := targets.Afterwards(ctx, cleanup)
 	defer cancel()
 	conn := r.a.link()
 	argv := r.stopping()
@@ -102,7 +102,7 @@ func (r *run) interrupt(ctx context.Context) {
 
 // discard removes the spool there; a failure costs room, not the result.
 func (r *run) discard(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanup)
+	ctx, cancel := targets.Afterwards(ctx, cleanup)
 	defer cancel()
 	if err := r.a.delete(ctx, r.spool, r.spool+".reserve", r.spool+".d"); err != nil {
 		r.a.o.Log.Warn("a spool stays behind", zap.Error(err))
