@@ -21,7 +21,11 @@ type consoleLog struct {
 // stops the old console in any case.
 func (s *session) openConsole(note func(string)) (*consoleLog, error) {
 	s.closeConsole(note)
-	rec, err := console.Record(filepath.Join(s.dir, "console.log"), console.Limits{})
+	path := filepath.Join(s.dir, "console.log")
+	for n := 2; exists(path); n++ { // a resumed boot has one of the controller before
+		path = filepath.Join(s.dir, fmt.Sprintf("console-%d.log", n))
+	}
+	rec, err := console.Record(path, console.Limits{})
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@ func (t *trial) env(ctx context.Context, deadline time.Duration) (e *workloads.E
 	done = func() {}
 	sample := t.scenario.Common.Sample
 	e = &workloads.Env{
-		Target: workloads.Side{Conn: t.target.Held, Agent: t.agent, Network: t.network()},
+		Target: workloads.Side{Conn: t.target.Held, Agent: t.tracked(t.agent, t.conf.Name), Network: t.network()},
 		Dir:    t.dir, Scale: t.conf.Scale, CPUs: t.record.CPUs, Deadline: deadline, Sample: sample, Tools: t.record.Tools,
 		Made: t.agent.Keep,
 	}
@@ -34,7 +34,7 @@ func (t *trial) env(ctx context.Context, deadline time.Duration) (e *workloads.E
 	if err != nil {
 		return e, done, err
 	}
-	e.Peer = workloads.Side{Conn: t.r.Local, Agent: a, Network: targets.Network{Address: e.Target.Network.Peer}}
+	e.Peer = workloads.Side{Conn: t.r.Local, Agent: t.tracked(a, ""), Network: targets.Network{Address: e.Target.Network.Peer}}
 	return e, done, nil
 }
 
@@ -70,7 +70,7 @@ func (t *trial) peerSide(ctx context.Context, name string) (side workloads.Side,
 		}
 		_ = conn.Close()
 	}
-	return workloads.Side{Conn: conn, Agent: agent, Network: n}, done, nil
+	return workloads.Side{Conn: conn, Agent: t.tracked(agent, name), Network: n}, done, nil
 }
 
 // network is how the target is reached, with what the probe learnt filled in.
@@ -87,3 +87,5 @@ func (t *trial) network() targets.Network {
 	}
 	return n
 }
+
+func (t *trial) tracked(a *deploy.Agent, _ string) workloads.Agent { return a }

@@ -42,6 +42,8 @@ type lane struct {
 	away     atomic.Bool // it boots or is brought back: that it does not answer says nothing
 	owed     []owing     // knobs to restore
 
+	before *legacy // what a resumed lane takes over; nil: nothing
+
 	left       targets.Crashes // what crashed kernels leave on the target
 	looked     bool            // for that, in this session
 	fell       int             // newest boot that crashed and was not looked into; 0 = none
@@ -60,6 +62,9 @@ func (r *Runner) newLane(p *plan.Lane) (*lane, error) {
 		crashes: map[string]int{}, crash: map[string]string{}}
 	if t.Power != nil && !targets.TraitsOf(t.Boot).Local {
 		l.supplied(t.Power)
+	}
+	if r.Resume {
+		l.inherit()
 	}
 	return l, nil
 }
@@ -83,11 +88,7 @@ func (l *lane) run(ctx context.Context) {
 	l.wake(ctx)
 	last := results.Record{Kind: results.KindLane, Note: results.NoteEnded}
 	for _, b := range l.plan.Boots {
-		switch why := l.skipReason(b, false); {
-		case ctx.Err() != nil:
-		case why != "":
-			l.conclude(ctx, b.Trials, results.Skipped, why)
-		default:
+		if ctx.Err() == nil {
 			l.boot(ctx, b)
 		}
 	}
@@ -131,6 +132,14 @@ func firstWords(s string) string {
 // the target's patience, until every trial has an outcome.
 func (l *lane) boot(ctx context.Context, b plan.Boot) {
 	todo := b.Trials
+	if why, ok := l.concluded(b); ok {
+		l.conclude(ctx, todo, results.BootFailed, why)
+		l.recover(ctx, l.knownGood(), fmt.Sprintf("a boot of kernel %s that failed before the controller stopped", b.Kernel))
+		return
+	}
+	if s := l.adopt(ctx, b); s != nil {
+		todo = s.trials(ctx, s.resumed(ctx, todo))
+	}
 	for again := false; len(todo) > 0 && ctx.Err() == nil; again = true {
 		if why := l.skipReason(b, again); why != "" {
 			l.conclude(ctx, todo, results.Skipped, why)

@@ -7,6 +7,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"kernsweep/orchestrator/results"
 	"kernsweep/targets"
 )
 
@@ -155,7 +156,13 @@ func (l *lane) payBack(ctx context.Context) {
 			l.note(ctx)(fmt.Sprintf("knob %s is not restored to %s: %v", o.knob.Path, o.knob.Old, err))
 		} else {
 			l.note(ctx)(fmt.Sprintf("knob %s is restored to %s", o.knob.Path, o.knob.Old))
+			l.restored(ctx, o)
 		}
 	}
 	l.owed = nil
+}
+
+// restored makes durable that a knob is not owed any more.
+func (l *lane) restored(ctx context.Context, o owing) {
+	l.record(ctx, results.Record{Kind: results.KindKnob, Knob: &results.KnobChange{Knob: o.knob, BootID: o.boot, Restored: true}})
 }

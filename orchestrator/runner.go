@@ -42,6 +42,10 @@ type Runner struct {
 	Pause time.Duration
 	// Observe sees every record once it is durable, one at a time. It must not block.
 	Observe func(results.Record)
+	// Resume goes on where the controller before this one stopped; Plan is what
+	// Remaining says then. Why this session began follows NoteBegan in the journal.
+	Resume bool
+	Why    string
 
 	locks   *locks
 	gate    chan struct{} // boots that load the controller's own CPUs
@@ -65,7 +69,7 @@ func (r *Runner) Execute(ctx context.Context) error {
 	r.outages, r.lanes = newOutages(), nil
 	ctx, r.stop = context.WithCancelCause(ctx)
 	defer r.stop(nil)
-	if err := r.append(ctx, results.Record{Kind: results.KindRun, Note: results.NoteBegan}); err != nil {
+	if err := r.append(ctx, results.Record{Kind: results.KindRun, Note: began(r.Why)}); err != nil {
 		return err
 	}
 	var missing []error
@@ -187,4 +191,11 @@ func MissingImages(lab *config.Lab, p *plan.Plan) []string {
 		}
 	}
 	return out
+}
+
+func began(why string) string {
+	if why == "" {
+		return results.NoteBegan
+	}
+	return results.NoteBegan + ": " + why
 }

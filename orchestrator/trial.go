@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -69,9 +71,9 @@ func (s *session) back(ctx context.Context) bool {
 	return s.deploy(ctx) == nil
 }
 
-// scenario finds a slot's workload in the configuration.
-func (s *session) scenario(c results.Cell) *config.Scenario {
-	w := s.r.Lab.Workload(c.Workload)
+// scenario finds a cell's workload in the configuration.
+func scenario(lab *config.Lab, c results.Cell) *config.Scenario {
+	w := lab.Workload(c.Workload)
 	if w == nil {
 		return nil
 	}
@@ -84,9 +86,10 @@ func (s *session) scenario(c results.Cell) *config.Scenario {
 
 // trial runs one slot and writes down what became of it.
 func (s *session) trial(ctx context.Context, slot results.Slot) (results.Outcome, string) {
-	s.attempts[slot.Key()]++
-	attempt := s.attempts[slot.Key()]
-	t := &trial{session: s, slot: slot, attempt: attempt, scenario: s.scenario(slot.Cell), began: time.Now()}
+	// A controller that stopped at the wrong moment leaves a folder and no record.
+	attempt := max(s.attempts[slot.Key()]+1, s.r.Run.NextAttempt(slot, s.r.Before))
+	s.attempts[slot.Key()] = attempt
+	t := &trial{session: s, slot: slot, attempt: attempt, scenario: scenario(s.r.Lab, slot.Cell), began: time.Now()}
 	rec := func(k results.Kind) results.Record {
 		return results.Record{Kind: k, Slot: &t.slot, Attempt: attempt}
 	}
@@ -127,6 +130,7 @@ type trial struct {
 	ended    bool           // the ended record is written …
 	how      results.Record // … and this is it
 	notes    []string
+	resumed  []results.Task // what its agents had begun under the controller before
 }
 
 // lockNames are what nobody else may use meanwhile.
@@ -185,6 +189,9 @@ func (t *trial) run(ctx context.Context) error {
 	if t.before, err = targets.ReadKernelLog(check, t.target.Held); err != nil {
 		return err
 	}
+	if err := os.WriteFile(filepath.Join(t.dir, markFile), t.before.Mark(), 0o666); err != nil {
+		return err
+	}
 	t.mark = t.target.ConsoleMark()
 	restore, err := t.setKnobs(check)
 	defer restore()
@@ -237,12 +244,15 @@ func (t *trial) setKnobs(ctx context.Context) (restore func(), err error) {
 			if err := k.Restore(ctx, t.target.Held); err != nil {
 				t.note(ctx)(fmt.Sprintf("knob %s is not restored to %s yet: %v", k.Path, k.Old, err))
 				t.owed = append(t.owed, owing{k, t.record.BootID})
+				continue
 			}
+			t.restored(ctx, owing{k, t.record.BootID})
 		}
 	}
 	add := func(k targets.Knob, err error) error {
 		if err == nil {
 			set = append(set, k)
+			t.lane.record(ctx, results.Record{Kind: results.KindKnob, Knob: &results.KnobChange{Knob: k, BootID: t.record.BootID}})
 			for _, one := range append([]targets.Knob{k}, k.Also...) {
 				t.notes = append(t.notes, fmt.Sprintf("%s = %s (was %s)", one.Path, one.Got, one.Old))
 			}

@@ -164,6 +164,9 @@ func (m *Model) addBoot(r *Record) {
 	b.Judged, b.Result = r.At, r.Boot
 }
 
+// Lane is a lane by its name, nil when the journal has none.
+func (m *Model) Lane(name string) *LaneState { return m.lanes[name] }
+
 // Boot is a boot of a lane by its number, nil when the journal has none.
 func (m *Model) Boot(lane string, number int) *BootState { return m.boots[bootKey{lane, number}] }
 
