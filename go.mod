@@ -11,6 +11,7 @@ require (
 	github.com/google/go-cmp v0.7.0
 	github.com/google/renameio/v2 v2.0.2
 	github.com/gosnmp/gosnmp v1.47.0
+	github.com/hanwen/go-fuse/v2 v2.9.0
 	github.com/hashicorp/hcl/v2 v2.25.0
 	github.com/insomniacslk/dhcp v0.0.0-20260901064844-234b97448fae
 	github.com/kevinburke/ssh_config v1.6.0
