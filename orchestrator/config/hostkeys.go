@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"strings"
+
+	"kernsweep/targets"
 )
 
 // badHostKey says what is wrong with a line as in a .pub file, "" for nothing:
@@ -23,4 +25,11 @@ func badHostKey(line string) string {
 		return fmt.Sprintf("%q is no public key of type %s, or was cut", line, f[0])
 	}
 	return ""
+}
+
+func (l *loader) sshPaths(s *targets.SSH) {
+	s.Key, s.PasswordFile, s.KnownHosts = l.absolute(s.Key), l.absolute(s.PasswordFile), l.absolute(s.KnownHosts)
+	if s.ConfigFile != "none" {
+		s.ConfigFile = l.absolute(s.ConfigFile)
+	}
 }

@@ -50,7 +50,8 @@ type Target struct {
 	Scale                            float64       // multiplies fixed work; default 1
 	Settle                           time.Duration // wait after a verified boot before the first trial
 	Quarantine                       int           // infrastructure failures in a row before the lane is given up; default 3
-	BootKind, PowerKind, ConsoleKind string        // labels of the driver blocks, "" = none
+	Failures                         Failures
+	BootKind, PowerKind, ConsoleKind string // labels of the driver blocks, "" = none
 	Pos                              Pos
 }
 

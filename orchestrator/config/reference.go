@@ -32,6 +32,7 @@ func Reference() string {
 	section("  ssh (in target)", reflect.TypeOf(targets.SSH{}))
 	section("  network (in target)", reflect.TypeOf(targets.Network{}))
 	section("  timeouts (in target)", reflect.TypeOf(targets.Timeouts{}))
+	section("  failures (in target)", reflect.TypeOf(Failures{}))
 	for _, n := range keys(d.boot) {
 		section(fmt.Sprintf("  boot %q (in target)", n), reflect.TypeOf(d.boot[n]()).Elem())
 	}

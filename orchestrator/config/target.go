@@ -21,7 +21,7 @@ type targetBlock struct {
 	Agent      string   `hcl:"agent,optional" doc:"\"auto\" (default), \"go\" or \"shell\""`
 	Scale      float64  `hcl:"scale,optional" doc:"multiplies fixed work, equal for all kernels (default 1)"`
 	Settle     duration `hcl:"settle,optional" doc:"wait after a verified boot before the first trial (default 0s)"`
-	Quarantine int      `hcl:"quarantine,optional" doc:"infrastructure failures in a row before the lane is given up (default 3)"`
+	Quarantine int      `hcl:"quarantine,optional" doc:"infrastructure failures in a row before the lane is given up: its other trials are skipped with the first cause, other lanes go on (default 3)"`
 	Path       string   `hcl:"path,optional" doc:"directories, joined by colons, put before PATH for every command there: \"/opt/bin:/opt/sbin\""`
 	Ready      string   `hcl:"ready,optional" doc:"regular expression on the console that says SSH may be tried"`
 
@@ -33,6 +33,7 @@ type targetBlock struct {
 	SSH      targets.SSH      `hcl:"ssh,block"`
 	Network  targets.Network  `hcl:"network,block"`
 	Timeouts targets.Timeouts `hcl:"timeouts,block"`
+	Failures Failures         `hcl:"failures,block"`
 	Boot     []*block         `hcl:"boot,block"`
 	Power    []*block         `hcl:"power,block"`
 	Console  []*block         `hcl:"console,block"`
@@ -138,14 +139,14 @@ func (l *loader) addTarget(b *block) {
 // target decodes a merged body. A class is decoded too, so that its mistakes
 // are found where nothing inherits it; it need not be complete.
 func (l *loader) target(b *block, m *body, partial bool) *Target {
-	raw := targetBlock{Agent: "auto", Scale: 1, Quarantine: 3}
+	raw := targetBlock{Agent: "auto", Scale: 1, Quarantine: 3, Failures: defaultFailures()}
 	raw.SSH = targets.SSH{Keepalive: 15 * time.Second, Sessions: 10, NewHostKey: "reject"}
 	raw.Timeouts = targets.Timeouts{Down: 2 * time.Minute, Boot: 5 * time.Minute, Silence: time.Minute, Exec: 30 * time.Second}
 	whole := l.decode(b, m, inBlock(b.kind), partial, &raw)
 	l.sshPaths(&raw.SSH)
 	t := &Target{
 		Class: raw.Class.Name, Note: raw.Note, Uses: raw.Uses, Labels: raw.Labels, KnownGood: raw.KnownGood.Name, Agent: raw.Agent,
-		Scale: raw.Scale, Settle: raw.Settle, Quarantine: raw.Quarantine, Pos: b.pos,
+		Scale: raw.Scale, Settle: raw.Settle, Quarantine: raw.Quarantine, Failures: l.failures(m, raw.Failures), Pos: b.pos,
 	}
 	t.Name, t.Arch, t.Ready = b.name(), raw.Arch, raw.Ready
 	t.SSH, t.Network, t.Timeout = raw.SSH, raw.Network, raw.Timeouts
@@ -164,13 +165,6 @@ func (l *loader) target(b *block, m *body, partial bool) *Target {
 		l.err(b.pos, "write ssh { host = \"…\" }", "target %q has no address", t.Name)
 	}
 	return t
-}
-
-func (l *loader) sshPaths(s *targets.SSH) {
-	s.Key, s.PasswordFile, s.KnownHosts = l.absolute(s.Key), l.absolute(s.PasswordFile), l.absolute(s.KnownHosts)
-	if s.ConfigFile != "none" {
-		s.ConfigFile = l.absolute(s.ConfigFile)
-	}
 }
 
 // slots makes the drivers. One that can do more than boot fills the slots that
