@@ -19,9 +19,15 @@ import (
 	"kernsweep/targets/tftp"
 )
 
+// beginning is how a session of a run begins.
+type beginning struct {
+	resume bool   // it goes on where the controller before it stopped
+	why    string // for the journal; "" = the run's first
+}
+
 // execute runs a plan into a run directory, shows progress, and ends with the
 // report. Its error carries the run's exit status.
-func (a *app) execute(ctx context.Context, lab *config.Lab, p *plan.Plan, run *results.Run) error {
+func (a *app) execute(ctx context.Context, lab *config.Lab, p *plan.Plan, run *results.Run, b beginning) error {
 	state, err := run.State()
 	if err != nil {
 		return err
@@ -39,7 +45,8 @@ func (a *app) execute(ctx context.Context, lab *config.Lab, p *plan.Plan, run *r
 	defer files.Close()
 	view := a.view(p)
 	r := &orchestrator.Runner{Lab: lab, Plan: p, Run: run, Journal: w, Before: state.Model, Dial: dialer.Dial, Serve: files.Serve,
-		Local: localconn.New(), Log: log, Pause: retryPause, Observe: view.Observe}
+		Local: localconn.New(), Log: log, Pause: retryPause, Observe: view.Observe,
+		Resume: b.resume, Why: b.why}
 	runErr := r.Execute(ctx)
 	view.Close()
 	if err := a.writeReport(run); err != nil {

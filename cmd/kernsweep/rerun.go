@@ -45,7 +45,7 @@ beginning of one, a path, or "latest". Earlier attempts are kept; the newest val
 			}
 			defer release()
 			a.warnDifferences(lab, run)
-			return a.execute(c.Context(), lab, p, run)
+			return a.execute(c.Context(), lab, p, run, beginning{why: "rerun"})
 		},
 	}
 	filterFlags(c, &only)

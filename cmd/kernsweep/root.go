@@ -108,7 +108,7 @@ func (a *app) root() *cobra.Command {
 	f.BoolVarP(&a.verbose, "verbose", "v", false, "log what is done to standard error")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
 	root.AddCommand(&cobra.Command{Use: "testbeds", Short: "Every block and attribute of testbeds.hcl", Long: config.Reference()})
-	root.AddCommand(a.validateCmd(), a.fmtCmd(), a.planCmd(), a.runCmd(), a.rerunCmd(), a.reportCmd(), a.statusCmd(),
+	root.AddCommand(a.validateCmd(), a.fmtCmd(), a.planCmd(), a.runCmd(), a.resumeCmd(), a.rerunCmd(), a.reportCmd(), a.statusCmd(),
 		a.targetCmd(), a.execCmd(), a.consoleCmd(), a.bootCmd(), a.powerCmd(), a.versionCmd())
 	strict(root)
 	return root

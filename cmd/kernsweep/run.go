@@ -40,7 +40,7 @@ Exit status: 0 all trials ok, 1 a kernel or workload failed, 2 usage or configur
 			if err != nil {
 				return err
 			}
-			return a.execute(c.Context(), lab, p, run)
+			return a.execute(c.Context(), lab, p, run, beginning{})
 		},
 	}
 	sel.flags(c)

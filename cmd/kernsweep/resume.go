@@ -1,0 +1,74 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"kernsweep/orchestrator"
+	"kernsweep/orchestrator/plan"
+	"kernsweep/orchestrator/results"
+)
+
+func (a *app) resumeCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:   "resume RUN",
+		Short: "Go on with a run that was interrupted, or whose controller died",
+		Long: `Go on with a run that was interrupted, whose controller died, or that --until cut. RUN is a
+name, a unique beginning of one, a path, or "latest".
+
+What has a verdict keeps it. A trial whose agent finished or still runs on its target is taken over and judged;
+any other that was open is repeated as a new attempt. A target that is still in the boot that was proven goes on
+there; any other is booted anew. What failed is not repeated: that is what rerun --failed is for.`,
+		Example: "  kernsweep resume latest",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			run, err := a.findRun(args[0])
+			if err != nil {
+				return err
+			}
+			return a.resume(c, run)
+		},
+	}
+}
+
+func (a *app) resume(c *cobra.Command, run *results.Run) error {
+	if h, ok := run.HeldBy(); ok {
+		return &statusError{exitInfra, &results.LockedError{Dir: run.Dir(), Holder: h, Hint: "it is not to be resumed, it runs"}}
+	}
+	lab, err := a.load()
+	if err != nil {
+		return err
+	}
+	var whole plan.Plan
+	if _, err := run.ReadPlan(&whole); err != nil {
+		return usage(err)
+	}
+	state, err := run.State()
+	if err != nil {
+		return err
+	}
+	p := orchestrator.Remaining(&whole, state.Model)
+	if len(p.Lanes) == 0 && orderly(state.Model) {
+		fmt.Fprintf(a.err, "nothing to resume: every trial of %s has its verdict\n", run.Name())
+		return a.finish(run)
+	}
+	if _, err := p.Select(lab, plan.Filter{}, nil); err != nil {
+		return usage(err)
+	}
+	if err := a.notReady(lab, p); err != nil {
+		return err
+	}
+	release, err := a.claim(lab, p)
+	if err != nil {
+		return err
+	}
+	defer release()
+	a.warnDifferences(lab, run)
+	return a.execute(c.Context(), lab, p, run, beginning{resume: true, why: "resume"})
+}
+
+// orderly says that the newest controller of a run came to its end.
+func orderly(m *results.Model) bool {
+	return len(m.Sessions) > 0 && !m.Sessions[len(m.Sessions)-1].Ended.IsZero()
+}
