@@ -23,6 +23,7 @@ func (ev *Evidence) Fill(r *BootRecord) {
 	r.ClientAddr = firstField(ev.Files["client"])
 	r.Tools = pairs(ev.Files["tools"])
 	r.CPUFreq = cpuFreq(ev.Files["cpufreq"])
+	r.Identity = ev.identity()
 	r.Scheduler = DetectScheduler(ev)
 	if why, ok := ev.Persistent(); !ok {
 		r.Notes = append(r.Notes, why)

@@ -18,6 +18,17 @@ values() {
 		echo "$f=$v"
 	done
 }
+# interface prints one network interface that is a device: where it is, its MAC
+# address, where that comes from, and the bus.
+interface() {
+	mac=- assigned=- bus=$(cd -P "$1/device/subsystem" 2>/dev/null && pwd -P)
+	read -r mac <"$1/address"
+	[ -r "$1/addr_assign_type" ] && read -r assigned <"$1/addr_assign_type"
+	case $bus in */bus/*) bus=${bus##*/} ;; *) bus=- ;; esac
+	if [ -d "$1/bonding_slave" ] || [ -d "$1/master/bonding" ]; then bus=bonded; fi
+	[ -d "$1/device/physfn" ] && bus=virtfn
+	echo "net $at=$mac $assigned $bus"
+}
 version() { command -v "$1" >/dev/null 2>&1 && echo "$1=$("$@" 2>&1 | head -n 1)"; }
 
 main() {
@@ -54,6 +65,14 @@ main() {
 		/sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_cur_freq \
 		/sys/devices/system/cpu/cpufreq/boost /sys/devices/system/cpu/intel_pstate/no_turbo \
 		/sys/devices/system/cpu/smt/active
+
+	section identity
+	values /sys/class/dmi/id/sys_vendor /sys/class/dmi/id/product_name /sys/class/dmi/id/product_serial \
+		/sys/class/dmi/id/product_uuid /sys/class/dmi/id/board_serial \
+		/proc/device-tree/model /proc/device-tree/serial-number /etc/machine-id
+	for n in /sys/class/net/*; do
+		at=$(cd -P "$n/device" 2>/dev/null && pwd -P) && interface "$n"
+	done
 
 	section df
 	df -P -k 2>/dev/null || df -k 2>/dev/null

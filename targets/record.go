@@ -20,6 +20,7 @@ type BootRecord struct {
 	ClientAddr string            `json:"client_addr,omitempty"` // the controller, as the target sees it
 	Tools      map[string]string `json:"tools,omitempty"`       // tool -> version line
 	CPUFreq    map[string]string `json:"cpufreq,omitempty"`     // governor, driver, limits and frequency in kHz, boost, SMT; nil: the kernel tells none
+	Identity   *Identity         `json:"identity,omitempty"`    // of the machine; nil: no probe was made
 	Notes      []string          `json:"notes,omitempty"`
 }
 
