@@ -23,20 +23,20 @@ import (
 type beginning struct {
 	resume bool   // it goes on where the controller before it stopped
 	why    string // for the journal; "" = the run's first
+	seen   int    // records of the journal that the plan was made from; 0: not looked at
 }
 
 // execute runs a plan into a run directory, shows progress, and ends with the
 // report. Its error carries the run's exit status.
 func (a *app) execute(ctx context.Context, lab *config.Lab, p *plan.Plan, run *results.Run, b beginning) error {
-	state, err := run.State()
-	if err != nil {
-		return err
-	}
 	w, err := run.OpenWriter(who())
 	if err != nil {
 		return &statusError{exitInfra, err}
 	}
 	defer w.Close()
+	if n := len(w.Before.Records); b.seen > 0 && n != b.seen {
+		return &statusError{exitInfra, fmt.Errorf("run %s went on while this was planned (%d records, now %d): give the command again", run.Name(), b.seen, n)}
+	}
 	log := a.logger()
 	dialer := sshconn.New(log)
 	fmt.Fprintf(a.err, "run %s: %d boots, %d trials, about %s\n", run.Dir(), p.Boots(), p.Trials(), plan.Round(p.Estimate()))
@@ -44,7 +44,7 @@ func (a *app) execute(ctx context.Context, lab *config.Lab, p *plan.Plan, run *r
 	files := tftp.New(log)
 	defer files.Close()
 	view := a.view(p)
-	r := &orchestrator.Runner{Lab: lab, Plan: p, Run: run, Journal: w, Before: state.Model, Dial: dialer.Dial, Serve: files.Serve,
+	r := &orchestrator.Runner{Lab: lab, Plan: p, Run: run, Journal: w, Before: results.Load(w.Before.Records), Dial: dialer.Dial, Serve: files.Serve,
 		Local: localconn.New(), Log: log, Pause: retryPause, Observe: view.Observe,
 		Resume: b.resume, Why: b.why}
 	runErr := r.Execute(ctx)

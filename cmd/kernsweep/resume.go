@@ -65,7 +65,7 @@ func (a *app) resume(c *cobra.Command, run *results.Run) error {
 	}
 	defer release()
 	a.warnDifferences(lab, run)
-	return a.execute(c.Context(), lab, p, run, beginning{resume: true, why: "resume"})
+	return a.execute(c.Context(), lab, p, run, beginning{resume: true, why: "resume", seen: len(state.Journal.Records)})
 }
 
 // orderly says that the newest controller of a run came to its end.

@@ -111,6 +111,7 @@ func (a *app) root() *cobra.Command {
 	root.AddCommand(a.validateCmd(), a.fmtCmd(), a.planCmd(), a.runCmd(), a.resumeCmd(), a.rerunCmd(), a.reportCmd(), a.statusCmd(),
 		a.targetCmd(), a.execCmd(), a.consoleCmd(), a.bootCmd(), a.powerCmd(), a.versionCmd())
 	strict(root)
+	a.completions(root)
 	return root
 }
 

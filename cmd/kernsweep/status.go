@@ -83,7 +83,9 @@ func (a *app) status(name string) (runStatus, error) {
 	out := runStatus{Run: run.Name(), State: sessionState(run, s.Model), Outcomes: s.Model.Count()}
 	planned := 0
 	for _, c := range s.Plan.Cells {
-		planned += c.Boots * c.Repeat
+		if c.NA == "" {
+			planned += c.Boots * c.Repeat
+		}
 	}
 	tried := 0
 	for _, n := range out.Outcomes {
@@ -143,13 +145,16 @@ func next(s runStatus) string {
 	if s.State == "running" {
 		return ""
 	}
-	bad := s.Missing
+	bad := 0
 	for o, n := range s.Outcomes {
 		if o != results.OK && o != results.NotApplicable {
 			bad += n
 		}
 	}
-	if bad > 0 {
+	switch {
+	case s.Missing > 0 || s.State != "ended":
+		return "kernsweep resume " + s.Run
+	case bad > 0:
 		return "kernsweep rerun " + s.Run + " --failed"
 	}
 	return "kernsweep report " + s.Run

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"kernsweep/orchestrator/config"
+	"kernsweep/orchestrator/results"
+)
+
+// words gives the names that may stand in a place of a command line.
+type words func() []string
+
+// completions makes the names of runs, sweeps, targets, kernels and workloads
+// complete in the shell. A configuration that cannot be read completes nothing.
+func (a *app) completions(root *cobra.Command) {
+	runs := func() []string {
+		names, err := results.List(a.runs)
+		if err != nil || len(names) == 0 {
+			return nil
+		}
+		slices.Reverse(names) // the newest is the likeliest
+		return append([]string{"latest"}, names...)
+	}
+	targets := a.labWords(func(l *config.Lab) []string { return named(l.Targets, func(t *config.Target) string { return t.Name }) })
+	kernels := a.labWords(func(l *config.Lab) []string { return named(l.Kernels, func(k *config.Kernel) string { return k.Name }) })
+	sweeps := a.labWords(func(l *config.Lab) []string { return named(l.Sweeps, func(s *config.Sweep) string { return s.Name }) })
+	workloads := a.labWords(func(l *config.Lab) []string { return named(l.Workloads, (*config.Workload).ID) })
+	fixed := func(list ...string) words { return func() []string { return list } }
+	// By the command's path without "kernsweep"; the last place stands for all after it when it repeats.
+	places := map[string][]words{
+		"plan": {sweeps}, "run": {sweeps}, "resume": {runs}, "rerun": {runs}, "report": {runs}, "status": {runs}, "stop": {runs},
+		"exec": {targets}, "console": {targets}, "boot": {targets, kernels}, "power": {targets, fixed("on", "off", "cycle")},
+		"target probe": {targets}, "target doctor": {targets}, "notify test": {sweeps},
+	}
+	flags := map[string]words{"target": targets, "kernel": kernels, "workload": workloads}
+	for _, c := range all(root) {
+		if w := places[strings.TrimPrefix(c.CommandPath(), root.Name()+" ")]; w != nil && c.ValidArgsFunction == nil {
+			c.ValidArgsFunction = func(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+				if len(args) >= len(w) {
+					return nil, cobra.ShellCompDirectiveNoFileComp
+				}
+				return w[len(args)](), cobra.ShellCompDirectiveNoFileComp
+			}
+		}
+		for name, w := range flags {
+			if f := c.Flags().Lookup(name); f != nil {
+				// The error says only that it has completions already.
+				_ = c.RegisterFlagCompletionFunc(name, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+					return w(), cobra.ShellCompDirectiveNoFileComp
+				})
+			}
+		}
+	}
+}
+
+// labWords reads the configuration for one completion, without a word about
+// what is wrong with it.
+func (a *app) labWords(of func(*config.Lab) []string) words {
+	return func() []string {
+		quiet := *a
+		quiet.err = io.Discard
+		lab, _, err := quiet.loadAll()
+		if err != nil {
+			return nil
+		}
+		return of(lab)
+	}
+}
+
+func named[T any](list []T, name func(T) string) []string {
+	var out []string
+	for _, x := range list {
+		out = append(out, name(x))
+	}
+	return out
+}
