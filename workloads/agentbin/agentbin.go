@@ -63,8 +63,22 @@ func Get(ctx context.Context, arch string, note func(string)) (*Binary, error) {
 	if err != nil {
 		return nil, fmt.Errorf("agent for %s: %w", arch, err)
 	}
+	return binary(arch, raw, gz), nil
+}
+
+// Pack makes a Binary of a program that was kept elsewhere: an agent of an
+// earlier run, or the script that stands in for one (with an arch of "").
+func Pack(arch string, raw []byte) (*Binary, error) {
+	gz, err := compress(raw)
+	if err != nil {
+		return nil, err
+	}
+	return binary(arch, raw, gz), nil
+}
+
+func binary(arch string, raw, gz []byte) *Binary {
 	sum := sha256.Sum256(raw)
-	return &Binary{Arch: arch, GZ: gz, Size: int64(len(raw)), Hash: hex.EncodeToString(sum[:])}, nil
+	return &Binary{Arch: arch, GZ: gz, Size: int64(len(raw)), Hash: hex.EncodeToString(sum[:])}
 }
 
 // Raw is the program itself.
@@ -133,6 +147,10 @@ func compile(ctx context.Context, gobin, root, arch string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	return compress(raw)
+}
+
+func compress(raw []byte) ([]byte, error) {
 	var b bytes.Buffer
 	z, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
 	if err != nil {

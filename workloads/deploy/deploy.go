@@ -30,6 +30,9 @@ type Options struct {
 	// Before is an agent that this one replaces: what it has not removed yet goes
 	// with this one's files. May be nil.
 	Before *Agent
+	// Agents gives the agent of a name ("go/mipsle", "shell") in place of the fresh
+	// one, which it is handed the way to. nil: the fresh one.
+	Agents func(ctx context.Context, name string, fresh func(context.Context) (*agentbin.Binary, error)) (*agentbin.Binary, error)
 	// Redial reaches the same boot again after a lost link; the caller owns the
 	// Conn. nil: a lost link is final.
 	Redial func(context.Context) (targets.Conn, error)
@@ -125,7 +128,7 @@ func (a *Agent) installGo(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	bin, err := agentbin.Get(ctx, arch, a.o.Note)
+	bin, err := a.binary(ctx, "go/"+arch, func(ctx context.Context) (*agentbin.Binary, error) { return agentbin.Get(ctx, arch, a.o.Note) })
 	if err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -165,6 +168,14 @@ func (a *Agent) installGo(ctx context.Context) error {
 	}
 	a.use(p, m, file)
 	return nil
+}
+
+// binary is the agent of a name, from whoever keeps agents.
+func (a *Agent) binary(ctx context.Context, name string, fresh func(context.Context) (*agentbin.Binary, error)) (*agentbin.Binary, error) {
+	if a.o.Agents == nil {
+		return fresh(ctx)
+	}
+	return a.o.Agents(ctx, name, fresh)
 }
 
 // use settles on the agent that command starts, in place p, and on a place for

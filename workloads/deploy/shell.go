@@ -1,12 +1,12 @@
 package deploy
 
 import (
+	"bytes"
 	"context"
-	"crypto/sha256"
 	_ "embed"
-	"encoding/hex"
 	"fmt"
-	"strings"
+
+	"kernsweep/workloads/agentbin"
 )
 
 //go:embed agent.sh
@@ -23,8 +23,15 @@ func shellCannot(argv []string) string {
 // installShell pushes the script and tests it. It need not be executable: a
 // file system mounted noexec will do.
 func (a *Agent) installShell(ctx context.Context) error {
-	sum := sha256.Sum256([]byte(shellAgent))
-	a.kind, a.hash = "shell", hex.EncodeToString(sum[:])
+	bin, err := a.binary(ctx, "shell", func(context.Context) (*agentbin.Binary, error) { return agentbin.Pack("", []byte(shellAgent)) })
+	if err != nil {
+		return fmt.Errorf("shell agent: %w", err)
+	}
+	script, err := bin.Raw()
+	if err != nil {
+		return fmt.Errorf("shell agent: %w", err)
+	}
+	a.kind, a.hash = "shell", bin.Hash
 	name := "kernsweep-agent-" + a.hash[:12]
 	if a.o.Instance != "" {
 		name += "-" + a.o.Instance
@@ -34,7 +41,7 @@ func (a *Agent) installShell(ctx context.Context) error {
 		return err
 	}
 	name = m.ours(name)
-	size := int64(len(shellAgent))
+	size := bin.Size
 	p, why := m.choose((size+1023)/1024, false)
 	if why != "" {
 		return no("no place even for the shell agent: %s", why)
@@ -42,7 +49,7 @@ func (a *Agent) installShell(ctx context.Context) error {
 	file := p.dir + "/" + name
 	if !owned(p.have, name, m.uid, size) {
 		a.remember(file)
-		if err := a.link().Put(ctx, file, 0o600, strings.NewReader(shellAgent)); err != nil {
+		if err := a.link().Put(ctx, file, 0o600, bytes.NewReader(script)); err != nil {
 			return fmt.Errorf("pushing the shell agent to %s: %w", file, err)
 		}
 	}
