@@ -214,37 +214,9 @@ func (e *expansion) trials(rng *rand.Rand, cells []results.Cell, b Boot) []resul
 }
 
 func (e *expansion) bootEstimate(t *config.Target, b Boot) time.Duration {
-	tr := targets.TraitsOf(t.Boot)
-	d, ok := e.history.Boot[t.Name]
-	if !ok {
-		d = bootDevice
-		if tr.Local {
-			d = bootLocal
-		}
-		if tr.OnlyOnce {
-			d = 0
-		}
-	}
-	d += t.Settle
+	d := bootTime(t, e.history) + t.Settle
 	for _, s := range b.Trials {
-		d += e.trialEstimate(s.Cell, tr)
+		d += trialTime(e.lab, s.Cell, targets.TraitsOf(t.Boot), e.history)
 	}
 	return d
-}
-
-func (e *expansion) trialEstimate(c results.Cell, tr targets.BootTraits) time.Duration {
-	if d, ok := e.history.Trial[c]; ok {
-		return d
-	}
-	w := e.lab.Workload(c.Workload)
-	for i := range w.Scenarios {
-		if w.Scenarios[i].Name == c.Scenario {
-			d := w.Scenarios[i].Run.Estimate()
-			if tr.Emulated {
-				d *= emulation
-			}
-			return d + perTrial
-		}
-	}
-	return perTrial
 }
