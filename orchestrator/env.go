@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"kernsweep/orchestrator/results"
 	"kernsweep/targets"
 	"kernsweep/workloads"
 	"kernsweep/workloads/deploy"
@@ -53,7 +54,7 @@ func (t *trial) peerSide(ctx context.Context, name string) (side workloads.Side,
 	if err != nil {
 		return side, done, err
 	}
-	agent, err := deploy.Install(ctx, conn, deploy.Options{Arch: conf.Arch, Want: conf.Agent, Log: t.log, Note: t.note(ctx)})
+	agent, err := deploy.Install(ctx, conn, deploy.Options{Arch: conf.Arch, Want: conf.Agent, Log: t.log, Note: t.note(ctx), Agents: t.r.kept.agents.Get})
 	if err != nil {
 		_ = conn.Close()
 		return side, done, err
@@ -63,7 +64,7 @@ func (t *trial) peerSide(ctx context.Context, name string) (side workloads.Side,
 		n.Address = conf.SSH.Host
 	}
 	done = func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime/2)
+		ctx, cancel := targets.Afterwards(ctx, cleanupTime/2)
 		defer cancel()
 		if err := agent.Remove(ctx); err != nil {
 			t.note(ctx)(fmt.Sprintf("the agent's files on peer %s could not be removed: %v", name, err))
@@ -88,4 +89,21 @@ func (t *trial) network() targets.Network {
 	return n
 }
 
-func (t *trial) tracked(a *deploy.Agent, _ string) workloads.Agent { return a }
+// tracked is an agent on a machine that makes durable where its spools are
+// before anything begins. In a resumed trial it begins nothing and brings what
+// was begun.
+func (t *trial) tracked(a *deploy.Agent, machine string) workloads.Agent {
+	if t.resumed != nil {
+		var begun []deploy.Spooled
+		for _, x := range t.resumed {
+			if x.Machine == machine {
+				begun = append(begun, deploy.Spooled{File: x.Spool, Prefix: x.Prefix})
+			}
+		}
+		return a.Resuming(begun)
+	}
+	return a.Tracked(func(s deploy.Spooled) error {
+		return t.r.append(context.Background(), results.Record{Lane: t.conf.Name, Kind: results.KindTask, Slot: &t.slot, Attempt: t.attempt,
+			Task: &results.Task{Machine: machine, BootID: t.record.BootID, Spool: s.File, Prefix: s.Prefix}})
+	})
+}

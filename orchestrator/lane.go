@@ -41,6 +41,7 @@ type lane struct {
 	stranded bool        // the last try to bring it back failed
 	away     atomic.Bool // it boots or is brought back: that it does not answer says nothing
 	owed     []owing     // knobs to restore
+	ending   ending
 
 	before *legacy // what a resumed lane takes over; nil: nothing
 
@@ -59,7 +60,7 @@ func (r *Runner) newLane(p *plan.Lane) (*lane, error) {
 	t.Dial, t.Serve, t.Agent = r.Dial, r.Serve, AgentBytes
 	l := &lane{r: r, plan: p, conf: conf, target: &t, log: r.Log.With(zap.String("target", p.Target)),
 		boots: r.Run.NextBoot(p.Target, r.Before) - 1, attempts: attemptsBefore(r.Before, p.Target),
-		crashes: map[string]int{}, crash: map[string]string{}}
+		crashes: map[string]int{}, crash: map[string]string{}, ending: ending{over: make(chan struct{})}}
 	if t.Power != nil && !targets.TraitsOf(t.Boot).Local {
 		l.supplied(t.Power)
 	}

@@ -12,24 +12,22 @@ import (
 )
 
 // cleanupTime bounds what a lane does after its last trial or after Ctrl-C,
-// beside bringing a real target home.
+// beside bringing a real target home. After Ctrl-C it is less, see leaveBudget.
 const cleanupTime = 25 * time.Second
 
 // leave ends a lane: nothing of ours left on the target, its knobs restored, the
 // target on its known-good kernel, drivers closed. It also runs after Ctrl-C.
 func (l *lane) leave(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.leaveTime())
-	defer cancel()
 	err := l.clean(ctx)
 	if l.stranded {
 		l.note(ctx)(leftWhere(l.conf.KnownGood) + ": nothing brought the target back")
 	}
 	if l.touched && !l.stranded && !targets.TraitsOf(l.target.Boot).Local && !l.isHome(ctx) {
 		k := l.knownGood()
-		if e := l.home(ctx, k); e != nil {
+		if e := l.goHome(ctx, k); e != nil {
 			l.note(ctx)(leftWhere(k.Name) + ": " + e.Error())
 		} else if err != nil {
-			err = l.clean(ctx)
+			err = l.clean(targets.WithoutBudget(ctx))
 		}
 	}
 	if err != nil {
@@ -62,7 +60,7 @@ func (l *lane) isHome(ctx context.Context) bool {
 	if l.conf.KnownGood == "" || l.at != l.conf.KnownGood || l.target.Held == nil {
 		return false
 	}
-	ctx, stop := context.WithTimeout(ctx, l.target.Timeout.WithDefaults().Exec)
+	ctx, stop := targets.Afterwards(ctx, l.target.Timeout.WithDefaults().Exec)
 	defer stop()
 	id, err := targets.ReadBootID(ctx, l.target.Held)
 	return err == nil && id == l.lastID
@@ -74,7 +72,7 @@ func (l *lane) clean(ctx context.Context) error {
 	if l.pushed == nil && len(l.owed) == 0 || l.target.Held == nil && targets.TraitsOf(l.target.Boot).Local {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, cleanupTime)
+	ctx, cancel := targets.Afterwards(ctx, cleanupTime)
 	defer cancel()
 	if err := l.reach(ctx); err != nil {
 		return err

@@ -51,6 +51,7 @@ type Runner struct {
 	gate    chan struct{} // boots that load the controller's own CPUs
 	lanes   []*lane       // all of them, before the first begins
 	outages *outages
+	kept    *keeper
 
 	watching sync.Mutex // lanes append side by side, Observe sees one record at a time
 
@@ -58,7 +59,8 @@ type Runner struct {
 	peer    *deploy.Agent   // on the controller, deployed on first use; nil: look again
 	doubted []*deploy.Agent // earlier ones, whose files may still be there
 
-	stop context.CancelCauseFunc
+	stop  context.CancelCauseFunc
+	stuck []string // lanes that were left behind; under watching
 }
 
 // Execute runs the plan to its end. Its error is the controller's own: the
@@ -69,6 +71,12 @@ func (r *Runner) Execute(ctx context.Context) error {
 	r.outages, r.lanes = newOutages(), nil
 	ctx, r.stop = context.WithCancelCause(ctx)
 	defer r.stop(nil)
+	ctx, settled := targets.WithBudget(ctx, leaveBudget)
+	defer settled()
+	var err error
+	if r.kept, err = r.keep(ctx); err != nil {
+		return err
+	}
 	if err := r.append(ctx, results.Record{Kind: results.KindRun, Note: began(r.Why)}); err != nil {
 		return err
 	}
@@ -77,16 +85,20 @@ func (r *Runner) Execute(ctx context.Context) error {
 		if l, err := r.newLane(&r.Plan.Lanes[i]); err != nil {
 			missing = append(missing, err)
 		} else {
+			l.target.Agent = r.kept.agentBytes
 			r.lanes = append(r.lanes, l)
 		}
 	}
-	var wg sync.WaitGroup
 	for _, l := range r.lanes {
-		wg.Go(func() { l.run(ctx) })
+		go func() {
+			defer close(l.ending.over)
+			l.run(ctx)
+		}()
 	}
-	wg.Wait()
-	err := errors.Join(missing...)
+	r.leftBehind(ctx, r.await(ctx))
+	err = errors.Join(missing...)
 	r.removePeer(ctx)
+	r.kept.done(ctx, r)
 	if err == nil {
 		err = context.Cause(ctx)
 	}
@@ -103,6 +115,9 @@ func (r *Runner) Execute(ctx context.Context) error {
 // append makes a record durable and shows it. A journal that cannot be written
 // stops the run: a result that is not on disk is none.
 func (r *Runner) append(ctx context.Context, rec results.Record) error {
+	if r.fenced(rec) {
+		return errors.New("the run has ended")
+	}
 	rec, err := r.Journal.Append(context.WithoutCancel(ctx), rec)
 	if err != nil {
 		err = fmt.Errorf("journal of %s: %w; nothing more is started, free some space and rerun what is missing", r.Run.Dir(), err)
@@ -127,8 +142,8 @@ func (r *Runner) controllerAgent(ctx context.Context) (*deploy.Agent, error) {
 		return r.peer, nil
 	}
 	a, err := deploy.Install(ctx, r.Local, deploy.Options{Arch: runtime.GOARCH, Want: "auto", Log: r.Log,
-		Instance: strconv.Itoa(os.Getpid()),
-		Note:     func(s string) { _ = r.append(ctx, results.Record{Kind: results.KindNote, Note: "controller: " + s}) }})
+		Instance: strconv.Itoa(os.Getpid()), Agents: r.kept.agents.Get,
+		Note: func(s string) { _ = r.append(ctx, results.Record{Kind: results.KindNote, Note: "controller: " + s}) }})
 	if err != nil {
 		return nil, fmt.Errorf("agent on the controller: %w", err)
 	}
@@ -150,7 +165,7 @@ func (r *Runner) doubtPeer() {
 func (r *Runner) removePeer(ctx context.Context) {
 	r.peerMu.Lock()
 	defer r.peerMu.Unlock()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), peerTime)
 	defer cancel()
 	for _, a := range append(r.doubted, r.peer) {
 		if a == nil {

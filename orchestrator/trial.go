@@ -238,7 +238,7 @@ func (t *trial) prepare(ctx context.Context, env *workloads.Env, deadline time.D
 func (t *trial) setKnobs(ctx context.Context) (restore func(), err error) {
 	var set []targets.Knob
 	restore = func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime/2)
+		ctx, cancel := targets.Afterwards(ctx, cleanupTime/2)
 		defer cancel()
 		for _, k := range slices.Backward(set) {
 			if err := k.Restore(ctx, t.target.Held); err != nil {
