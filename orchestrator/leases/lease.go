@@ -1,0 +1,151 @@
+package leases
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+)
+
+// Lease is a set of keys that was taken together.
+type Lease struct {
+	k         *Keeper
+	takeovers []Takeover
+
+	mu       sync.Mutex
+	holds    []*hold
+	watchers map[int]watcher
+	next     int
+	released bool
+}
+
+type watcher struct {
+	what string
+	tell func(error)
+}
+
+// Takeovers are the leases that were taken from holders that were gone.
+func (l *Lease) Takeovers() []Takeover { return l.takeovers }
+
+func (l *Lease) list(what string) []*hold {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var list []*hold
+	for _, h := range l.holds {
+		if what == "" || h.rec.What == what {
+			list = append(list, h)
+		}
+	}
+	return list
+}
+
+// Check says whether everything that has this What is still ours; "" asks for
+// all. It reads the folder, and renews what is overdue. The error is a *LostError;
+// a folder that cannot be read is none: the lease may well be ours.
+func (l *Lease) Check(ctx context.Context, what string) error {
+	for _, h := range l.list(what) {
+		if err := l.k.check(ctx, h); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Watch tells, once and from another goroutine, when something with this What is
+// lost; at once if it is already. stop ends that.
+func (l *Lease) Watch(what string, tell func(error)) (stop func()) {
+	var gone error
+	for _, h := range l.list(what) {
+		l.k.mu.Lock()
+		if gone == nil {
+			gone = h.gone
+		}
+		l.k.mu.Unlock()
+	}
+	if gone != nil {
+		tell(gone)
+		return func() {}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := l.next
+	l.next++
+	if l.watchers == nil {
+		l.watchers = map[int]watcher{}
+	}
+	l.watchers[n] = watcher{what, tell}
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		delete(l.watchers, n)
+	}
+}
+
+// lost tells the watchers, and gives the other keys of the same thing up: it is
+// not ours any more.
+func (l *Lease) lost(h *hold) {
+	l.mu.Lock()
+	var tell []func(error)
+	for n, w := range l.watchers {
+		if w.what == h.rec.What {
+			tell = append(tell, w.tell)
+			delete(l.watchers, n)
+		}
+	}
+	l.mu.Unlock()
+	l.k.mu.Lock()
+	for _, other := range l.k.holds {
+		if other.lease == l && other.rec.What == h.rec.What && other.gone == nil {
+			other.gone = h.gone // it runs out, and nobody is watched for who does not renew
+		}
+	}
+	l.k.mu.Unlock()
+	for _, f := range tell {
+		f(h.gone)
+	}
+}
+
+// Release gives everything back that is still ours. It may be called more than
+// once. An error leaves the lease to run out, which it does at once when this
+// process ends.
+func (l *Lease) Release() error {
+	l.mu.Lock()
+	holds := l.holds
+	l.holds, l.released = nil, true
+	l.mu.Unlock()
+	if len(holds) == 0 {
+		return nil
+	}
+	l.k.drop(holds)
+	ctx, stop := context.WithTimeoutCause(context.Background(), l.k.f.times.release, errors.New("the folder's lock was not to be had in time"))
+	defer stop()
+	err := l.k.f.change(ctx, func(g *guard) error {
+		var errs []error
+		for _, h := range holds {
+			errs = append(errs, l.k.giveBack(g, h.key, h.rec.ID))
+		}
+		return errors.Join(errs...)
+	})
+	if err != nil {
+		err = l.k.f.fail(err)
+	}
+	return err
+}
+
+// giveBack removes the record with this id from a key's file, as holder or from
+// its queue; those that wait for nothing any more go with it.
+func (k *Keeper) giveBack(g *guard, key, id string) error {
+	s, err := k.f.load(key)
+	if err != nil {
+		return err
+	}
+	before := len(s.Queue)
+	s.Queue = slices.DeleteFunc(s.Queue, func(r Record) bool { return r.ID == id || !k.f.waits(r) })
+	switch {
+	case s.Holder != nil && s.Holder.ID == id:
+		s.Holder = nil
+	case len(s.Queue) == before:
+		return nil
+	}
+	return g.save(s)
+}

@@ -1,0 +1,69 @@
+package leases
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// machine is this controller as records name it.
+type machine struct{ host, bootID, pids string }
+
+func thisMachine() machine {
+	m := machine{host: "unknown"}
+	if h, err := os.Hostname(); err == nil {
+		m.host = h
+	}
+	id, _ := os.ReadFile("/proc/sys/kernel/random/boot_id") // without it every other process is a stranger
+	m.bootID = strings.TrimSpace(string(id))
+	m.pids, _ = os.Readlink("/proc/self/ns/pid") // without it pids are compared as they are
+	return m
+}
+
+// sees says that pids of r mean the same here as there.
+func (m machine) sees(r Record) bool { return m.near(r) && r.PIDs == m.pids }
+
+// near says that r's boot time is ours.
+func (m machine) near(r Record) bool { return m.bootID != "" && r.BootID == m.bootID }
+
+// gone says that the process of a record, whose pids are ours, has ended. A
+// process that only waits to be reaped is gone. One that cannot be looked at is
+// not: /proc may be mounted with hidepid.
+func gone(pid int, start string) bool {
+	if pid <= 0 {
+		return true
+	}
+	if err := syscall.Kill(pid, 0); errors.Is(err, syscall.ESRCH) {
+		return true
+	}
+	state, now, ok := processStat(pid)
+	if !ok {
+		return false
+	}
+	return state == "Z" || state == "X" || start != "" && now != start
+}
+
+// processStat is the state and the start time, in clock ticks since boot, of a
+// process: fields 3 and 22 of /proc/PID/stat.
+func processStat(pid int) (state, start string, ok bool) {
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return "", "", false
+	}
+	s := string(b)
+	f := strings.Fields(s[strings.LastIndexByte(s, ')')+1:]) // the name may hold anything
+	if len(f) < 20 {
+		return "", "", false
+	}
+	return f[0], f[19], true
+}
+
+func newID() string {
+	var b [12]byte
+	rand.Read(b[:]) // never fails (Go 1.24 and later)
+	return hex.EncodeToString(b[:])
+}
