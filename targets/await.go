@@ -62,7 +62,7 @@ func (b *booting) await(ctx context.Context) (Conn, string, error) {
 // absent says that nobody listened: no server was disturbed by the asking.
 func (b *booting) absent(err error) bool {
 	var link *LinkError
-	return errors.As(err, &link) && (link.Phase == "connect" || link.Phase == "handshake" && b.traits.Emulated)
+	return errors.As(err, &link) && link.Hop == "" && (link.Phase == "connect" || link.Phase == "handshake" && b.traits.Emulated)
 }
 
 // viaTime is what a try since begun cost the target's jump hosts.
@@ -104,10 +104,16 @@ func (b *booting) awaitDown(ctx context.Context) (Conn, string, error) {
 // emulator's network accepts connections for a guest that hangs.
 func (b *booting) answers(err error) bool {
 	var link *LinkError
-	if !errors.As(err, &link) {
+	if !errors.As(err, &link) || link.Hop != "" {
 		return false
 	}
 	return link.Refused || link.Phase == "log in" || link.Phase == "handshake" && !b.traits.Emulated
+}
+
+// wayBroken says that a jump host failed, so that nothing is known of the target.
+func wayBroken(err error) bool {
+	var link *LinkError
+	return errors.As(err, &link) && link.Hop != ""
 }
 
 // refused ends the wait for a log-in that no waiting helps.
@@ -153,7 +159,7 @@ func (b *booting) try(ctx context.Context, limit time.Duration) (Conn, string, e
 	conn, err := b.t.Dial(ctx, b.t.SSH, DialOptions{AfterBoot: !b.traits.OnlyOnce, Note: b.note})
 	if err != nil {
 		var link *LinkError
-		if !b.wasDown && len(b.old) > 0 && errors.As(err, &link) && link.Phase == "connect" {
+		if !b.wasDown && len(b.old) > 0 && errors.As(err, &link) && link.Phase == "connect" && link.Hop == "" {
 			b.wasDown = true
 			b.reach(PhaseDown)
 		}
@@ -223,6 +229,8 @@ func (b *booting) over(ctx context.Context) error {
 	switch {
 	case b.traits.OnlyOnce:
 		return fmt.Errorf("target %s did not answer over SSH within %s: %w", b.t.Name, b.time.Boot, orTime(b.lastDial))
+	case wayBroken(b.lastDial):
+		return fmt.Errorf("target %s was not reached within %s of the start, since the way to it is broken: %w", b.t.Name, b.time.Boot, b.lastDial)
 	case b.answers(b.lastDial):
 		return fmt.Errorf("target %s answers but does not let us in within %s of the start: %w", b.t.Name, b.time.Boot, b.lastDial)
 	}

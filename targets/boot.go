@@ -23,6 +23,9 @@ type BootLog struct {
 	Probe func(*Evidence)
 	// Known is the boot_id of an earlier boot of this target, "" for none.
 	Known string
+	// Machine is the Identity of an earlier boot's record, nil for none: another
+	// machine under the same address is an *OtherMachineError.
+	Machine *Identity
 }
 
 // Intervals of a boot's polling over SSH; the OS gives no event for a machine
@@ -283,23 +286,4 @@ func (b *booting) phaseSeen() Phase {
 		return ""
 	}
 	return b.phases[len(b.phases)-1].Phase
-}
-
-// verdict is what the console's last word means: about the kernel, or about the
-// system that should have made room for it.
-func (b *booting) verdict(v *ConsoleEvent) error {
-	if v.Old && b.phaseSeen() != PhaseReachable { // then a new boot answered
-		return fmt.Errorf("target %s: the system that ran before kernel %s died while it was asked to go, and the machine did not restart: %s: %s",
-			b.t.Name, b.k.Name, v.Stage, v.Line)
-	}
-	return b.kernelError(v.Stage, errors.New(v.Line))
-}
-
-// kernelError makes the data point, with the console's last lines.
-func (b *booting) kernelError(stage string, err error) *BootError {
-	e := &BootError{Kernel: b.k.Name, Stage: stage, Err: err}
-	if b.w != nil {
-		e.LastLines = b.w.lastLines()
-	}
-	return e
 }

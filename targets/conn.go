@@ -48,6 +48,9 @@ type LinkError struct {
 	// Refused says that trying again changes nothing: a host key that is not
 	// accepted, no common algorithm, a setting that cannot work.
 	Refused bool
+	// Hop is the jump host that failed on the way, "" when it was the machine
+	// itself: then nothing is said about the machine.
+	Hop string
 }
 
 func (e *LinkError) Error() string { return e.Phase + ": " + e.Err.Error() }
@@ -55,8 +58,8 @@ func (e *LinkError) Unwrap() error { return e.Err }
 
 // Conn is a logged-in link to one machine, safe for concurrent use.
 type Conn interface {
-	// Run runs c and waits for it. The error is a *LinkError, or the context's
-	// own error; a program that fails is an Exit.
+	// Run runs c and waits for it. The error is a *LinkError, or wraps the
+	// context's own error and says how far it came; a program that fails is an Exit.
 	Run(ctx context.Context, c Cmd) (Exit, error)
 	// Put writes r to path with mode, replacing what was there in one step.
 	Put(ctx context.Context, path string, mode fs.FileMode, r io.Reader) error

@@ -20,19 +20,20 @@ const (
 
 // machine is a scripted target: what runs on it changes with time.
 type machine struct {
-	mu      sync.Mutex
-	up      bool
-	id      string
-	release string
-	cmdline string
-	sched   map[string]string
-	elf     string
-	dialErr error
-	answer  func() (Exit, string, error) // of a boot_id probe; nil: id
-	dials   int
-	recheck string  // answer of every command
-	uptime  float64 // 0: one second
-	broken  func()  // the probe loses the link after calling it
+	mu       sync.Mutex
+	up       bool
+	id       string
+	release  string
+	cmdline  string
+	sched    map[string]string
+	elf      string
+	dialErr  error
+	answer   func() (Exit, string, error) // of a boot_id probe; nil: id
+	dials    int
+	recheck  string  // answer of every command
+	uptime   float64 // 0: one second
+	identity string  // section of the probe
+	broken   func()  // the probe loses the link after calling it
 }
 
 func newMachine() *machine {
@@ -107,6 +108,7 @@ func (m *machine) probe(w io.Writer, mark string) {
 	for k, v := range m.sched {
 		fmt.Fprintf(w, "%s=%s\n", k, v)
 	}
+	s("identity", m.identity)
 	s("end", "")
 }
 

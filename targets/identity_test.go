@@ -2,10 +2,12 @@ package targets
 
 import (
 	"encoding/json"
+	"errors"
 	"maps"
 	"os/exec"
 	"strings"
 	"testing"
+	"testing/synctest"
 )
 
 // pc is a PC as root reads it, changed by f.
@@ -170,5 +172,30 @@ func TestIdentityOfThisMachine(t *testing.T) {
 			t.Errorf("%s: %s", name, d)
 		}
 		before = r.Identity
+	}
+}
+
+// Another machine answers after the start: whatever runs there, and however long
+// it has been up, is neither the kernel's fault nor the old boot.
+func TestBootOfAnotherMachine(t *testing.T) {
+	for name, change := range map[string]func(*machine){
+		"with a kernel of its own": func(m *machine) { m.release = "4.4.0" },
+		"up since yesterday":       func(m *machine) { m.uptime = 86400 },
+		"with the wanted kernel":   func(*machine) {},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			m := newMachine()
+			m.identity = "/sys/class/dmi/id/product_serial=9J3LM6K\n"
+			tg := &Target{Name: "pc3", Dial: m.dial, Boot: started(BootTraits{}, func(Kernel) { m.set(func(m *machine) { m.id = idNew; change(m) }) })}
+			_, rec, err := Boot(t.Context(), tg, Kernel{Name: "k", Release: "6.1.*"}, BootLog{Known: idOld, Machine: pc(nil)})
+			var other *OtherMachineError
+			var crash *BootError
+			if !errors.As(err, &other) || errors.As(err, &crash) || !strings.Contains(err.Error(), `"7H2KQ5J" and is "9J3LM6K"`) {
+				t.Errorf("%s: %v", name, err)
+			}
+			if rec.Identity == nil || rec.Identity.Serial != "9J3LM6K" || tg.Held != nil {
+				t.Errorf("%s: record %+v, held %v", name, rec.Identity, tg.Held)
+			}
+		})
 	}
 }

@@ -9,6 +9,19 @@ import (
 	"strings"
 )
 
+// OtherMachineError is infrastructure: under a target's address answers a machine
+// that is certainly another than before. Trying again does not help, and nothing
+// that it says is about the kernel.
+type OtherMachineError struct {
+	Target string
+	What   string // as Identity.Differs says it
+}
+
+func (e *OtherMachineError) Error() string {
+	return fmt.Sprintf("target %s: another machine answers under its address than in this run's earlier boots: %s; "+
+		"if it was replaced on purpose, start a new run: figures of two machines are not comparable", e.Target, e.What)
+}
+
 // Differs says in words what shows that other is another machine than i, and ""
 // as long as that is not certain: a kernel change never looks like another
 // machine. Anything that belongs to one machine alone (a serial number, a UUID,

@@ -2,6 +2,7 @@ package targets
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -20,6 +21,10 @@ func (b *booting) verify(ctx context.Context, conn Conn, id string) error {
 	ev, err := Probe(pctx, conn)
 	if err != nil {
 		return fmt.Errorf("target %s answers, but its probe failed: %w", b.t.Name, err)
+	}
+	if d := b.log.Machine.Differs(ev.identity()); d != "" {
+		ev.Fill(&b.rec) // what it is stands in the record
+		return &OtherMachineError{b.t.Name, d}
 	}
 	if up := ev.uptime(); !b.traits.OnlyOnce && !b.traits.Emulated && up > time.Since(b.asked)+uptimeSlack {
 		b.old = append(b.old, id) // an emulator's clock may run fast; a machine's does not
@@ -107,4 +112,23 @@ func (b *booting) prove() {
 	default:
 		b.rec.Proven = true
 	}
+}
+
+// verdict is what the console's last word means: about the kernel, or about the
+// system that should have made room for it.
+func (b *booting) verdict(v *ConsoleEvent) error {
+	if v.Old && b.phaseSeen() != PhaseReachable { // then a new boot answered
+		return fmt.Errorf("target %s: the system that ran before kernel %s died while it was asked to go, and the machine did not restart: %s: %s",
+			b.t.Name, b.k.Name, v.Stage, v.Line)
+	}
+	return b.kernelError(v.Stage, errors.New(v.Line))
+}
+
+// kernelError makes the data point, with the console's last lines.
+func (b *booting) kernelError(stage string, err error) *BootError {
+	e := &BootError{Kernel: b.k.Name, Stage: stage, Err: err}
+	if b.w != nil {
+		e.LastLines = b.w.lastLines()
+	}
+	return e
 }

@@ -216,7 +216,7 @@ func (t *Target) notAnswering(ctx context.Context, id string) (gone bool, err er
 	conn, err := t.Dial(ctx, t.SSH, DialOptions{AfterBoot: true})
 	if err != nil {
 		var link *LinkError
-		if errors.As(err, &link) && link.Phase == "connect" {
+		if errors.As(err, &link) && link.Phase == "connect" && link.Hop == "" {
 			return true, nil
 		}
 		return false, err

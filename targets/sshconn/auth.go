@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/crypto/ssh"
@@ -26,15 +27,17 @@ const (
 // authentication is what one log-in offers, and what became of it.
 type authentication struct {
 	methods []ssh.AuthMethod
-	offered []string // in words
-	left    []string // in words: what was not offered, and why
-	allowed []string // methods the server named last
+	offered []string    // in words
+	left    []string    // in words: what was not offered, and why
+	allowed []string    // methods the server named last
+	asked   atomic.Bool // the server named its methods: a log-in was asked for
 	agent   net.Conn
 }
 
 // observe is the library's hook before each attempt: it keeps what the server allows.
 func (a *authentication) observe(c *ssh.ClientAuthContext) (ssh.AuthMethod, error) {
 	a.allowed = c.AllowedMethods
+	a.asked.Store(true)
 	return nil, nil
 }
 

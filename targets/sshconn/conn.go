@@ -26,14 +26,15 @@ var errClosed = errors.New("the connection was closed by kernsweep")
 
 // conn is one logged-in connection.
 type conn struct {
-	log    *zap.Logger
-	client *ssh.Client
-	link   *link
-	hops   []*ssh.Client
-	h      host
-	path   string // before PATH
-	note   func(string)
-	noteMu sync.Mutex // a note is taken one at a time
+	log     *zap.Logger
+	client  *ssh.Client
+	link    *link
+	way     way
+	h       host
+	path    string        // before PATH
+	opening time.Duration // for the opening of a session
+	note    func(string)
+	noteMu  sync.Mutex // a note is taken one at a time
 
 	sessions *limiter
 	quiet    atomic.Int32  // quiet commands running
@@ -48,10 +49,11 @@ type conn struct {
 	rtt    time.Duration // 0 until measured
 }
 
-func newConn(log *zap.Logger, client *ssh.Client, l *link, hops []*ssh.Client, h host, s targets.SSH, o targets.DialOptions) *conn {
+func newConn(d *Dialer, client *ssh.Client, l *link, w way, h host, s targets.SSH, o targets.DialOptions) *conn {
 	c := &conn{
-		log: log.With(zap.String("machine", h.String())), client: client, link: l, hops: hops, h: h, path: s.Path, note: o.Note,
-		stop: make(chan struct{}), lost: make(chan struct{}),
+		log: d.log.With(zap.String("machine", h.String())), client: client, link: l, way: w, h: h, path: s.Path, note: o.Note,
+		opening: d.opening,
+		stop:    make(chan struct{}), lost: make(chan struct{}),
 	}
 	limit := s.Sessions
 	if limit <= 0 {
@@ -92,14 +94,9 @@ func (c *conn) Close() error {
 		close(c.stop)
 		c.client.Close()
 		c.link.Close()
-		for i := len(c.hops) - 1; i >= 0; i-- {
-			c.hops[i].Close()
-		}
+		c.way.close()
 	})
 	c.wg.Wait()
-	for _, h := range c.hops {
-		_ = h.Wait() // it says why it ended: we closed it
-	}
 	return nil
 }
 
@@ -138,23 +135,25 @@ func (c *conn) keepAlive(interval time.Duration) {
 		}
 		if !asking {
 			asking = true
-			go func() { answers <- c.ask() == nil }()
+			go func() { answers <- ask(c.client) == nil }()
 		}
 	}
 }
 
 // ask sends a request that every server answers, be it by a refusal.
-func (c *conn) ask() error {
-	_, _, err := c.client.SendRequest("keepalive@openssh.com", true, nil)
+func ask(client *ssh.Client) error {
+	_, _, err := client.SendRequest("keepalive@openssh.com", true, nil)
 	return err
 }
 
 // ping is ask with a deadline.
-func (c *conn) ping(ctx context.Context) error {
+func (c *conn) ping(ctx context.Context) error { return ping(ctx, c.client) }
+
+func ping(ctx context.Context, client *ssh.Client) error {
 	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
 	defer cancel()
 	answer := make(chan error, 1)
-	go func() { answer <- c.ask() }()
+	go func() { answer <- ask(client) }()
 	select {
 	case err := <-answer:
 		return err
@@ -196,6 +195,9 @@ func (c *conn) lostError(phase string, seen error) error {
 	}
 	if errors.Is(cause, errClosed) {
 		return &targets.LinkError{Phase: phase, Err: fmt.Errorf("%s: %w", c.h, cause)}
+	}
+	if i, why := c.way.broken(); why != nil {
+		return &targets.LinkError{Phase: phase, Hop: c.way[i].h.String(), Err: fmt.Errorf("%s: connection lost: %w", c.h, why)}
 	}
 	return &targets.LinkError{Phase: phase, Err: fmt.Errorf(
 		"%s: connection lost: the machine went down, the network broke, or the server process of this connection was killed: %w", c.h, cause)}

@@ -35,6 +35,8 @@ const (
 type Dialer struct {
 	log      *zap.Logger
 	patience time.Duration // for one handshake
+	opening  time.Duration // for the opening of a session, and for the start of SFTP
+	pause    time.Duration // before a server that closed at once is asked again; it doubles
 
 	mu       sync.Mutex
 	accepted map[string]ssh.PublicKey // address -> key accepted after a boot
@@ -49,7 +51,7 @@ func New(log *zap.Logger) *Dialer {
 		log = zap.NewNop()
 	}
 	return &Dialer{
-		log: log, patience: handshakeTimeout, accepted: map[string]ssh.PublicKey{}, gates: map[string]chan struct{}{},
+		log: log, patience: handshakeTimeout, opening: openTimeout, pause: busyPause, accepted: map[string]ssh.PublicKey{}, gates: map[string]chan struct{}{},
 		known: map[string]*knownHosts{}, resolved: map[string]resolved{},
 	}
 }
@@ -63,56 +65,62 @@ func (d *Dialer) Dial(ctx context.Context, s targets.SSH, o targets.DialOptions)
 	if err != nil {
 		return nil, &targets.LinkError{Phase: "connect", Err: err, Refused: ctx.Err() == nil}
 	}
-	var hops []*ssh.Client
-	closeHops := func() {
-		for i := len(hops) - 1; i >= 0; i-- {
-			hops[i].Close()
-			_ = hops[i].Wait()
-		}
-	}
+	var w way
 	for i, h := range route {
-		final := i == len(route)-1
-		var from *ssh.Client
-		if i > 0 {
-			from = hops[i-1]
-		}
-		client, l, err := d.hop(ctx, from, h, o)
+		client, l, err := d.hop(ctx, w, h, o)
 		if err != nil {
-			closeHops()
-			if !final && err.Phase != "connect" {
-				err.Err = fmt.Errorf("jump host %w", err.Err)
+			w.close()
+			if i < len(route)-1 {
+				err.Hop, err.Err = h.String(), fmt.Errorf("jump host %d of %d: %w", i+1, len(route)-1, err.Err)
 			}
 			return nil, err
 		}
-		if final {
-			return newConn(d.log, client, l, hops, h, s, o), nil
+		if i == len(route)-1 {
+			return newConn(d, client, l, w, h, s, o), nil
 		}
-		hops = append(hops, client)
+		w = append(w, jump{client, h})
 	}
 	return nil, &targets.LinkError{Phase: "connect", Err: fmt.Errorf("%s: no route", s.Host)}
 }
 
-// hop opens one connection of the route, over from when there is one.
-func (d *Dialer) hop(ctx context.Context, from *ssh.Client, h host, o targets.DialOptions) (*ssh.Client, *link, *targets.LinkError) {
+// hop opens the next connection of the route, over w.
+func (d *Dialer) hop(ctx context.Context, w way, h host, o targets.DialOptions) (*ssh.Client, *link, *targets.LinkError) {
 	leave, err := d.enter(ctx, h.addr())
 	if err != nil {
 		return nil, nil, &targets.LinkError{Phase: "connect", Err: fmt.Errorf("%s: %w", h, err)}
 	}
 	defer leave()
-	client, l, lerr := d.attempt(ctx, from, h, o)
-	if lerr != nil && l != nil && lerr.Phase == "handshake" && strings.Contains(l.begin(), "dropbear") && errors.Is(lerr, io.EOF) {
-		// It may have agreed to an RSA key that it lacks (see hostKeyAlgorithms).
-		h.noRSA = true
-		client, l, lerr = d.attempt(ctx, from, h, o)
+	pause := d.pause
+	for refusals := 0; ; refusals++ {
+		client, l, lerr := d.attempt(ctx, w, h, o)
+		if lerr != nil && l != nil && lerr.Phase == "handshake" && strings.Contains(l.begin(), "dropbear") && errors.Is(lerr, io.EOF) {
+			// It may have agreed to an RSA key that it lacks (see hostKeyAlgorithms).
+			h.noRSA = true
+			client, l, lerr = d.attempt(ctx, w, h, o)
+		}
+		switch {
+		case lerr == nil:
+			if refusals > 0 && o.Note != nil {
+				o.Note(fmt.Sprintf("%s: let us in after it had closed %d connections at once: too many log-ins there (MaxStartups?)", h, refusals))
+			}
+			return client, l, nil
+		case o.AfterBoot || refusals == maxBusy || !turnedAway(lerr, l):
+			return nil, l, lerr
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return nil, l, lerr
+		}
+		pause *= 2
 	}
-	return client, l, lerr
 }
 
 // attempt makes one connection and one handshake.
-func (d *Dialer) attempt(ctx context.Context, from *ssh.Client, h host, o targets.DialOptions) (*ssh.Client, *link, *targets.LinkError) {
-	raw, err := connect(ctx, from, h, o.AfterBoot)
+func (d *Dialer) attempt(ctx context.Context, w way, h host, o targets.DialOptions) (*ssh.Client, *link, *targets.LinkError) {
+	raw, err := connect(ctx, w, h, o.AfterBoot)
 	if err != nil {
-		return nil, nil, &targets.LinkError{Phase: "connect", Err: fmt.Errorf("%s: %w", h, explainConnect(ctx, h, err))}
+		return nil, nil, w.explain(ctx, h, err)
 	}
 	l := newLink(raw)
 	client, lerr := d.handshake(ctx, l, h, o)
@@ -184,7 +192,7 @@ func (d *Dialer) enter(ctx context.Context, addr string) (leave func(), err erro
 }
 
 // connect opens the byte stream to h, which comes up now when booting is set.
-func connect(ctx context.Context, from *ssh.Client, h host, booting bool) (net.Conn, error) {
+func connect(ctx context.Context, w way, h host, booting bool) (net.Conn, error) {
 	limit := h.connectTimeout
 	if limit == 0 {
 		limit = connectTimeout
@@ -192,8 +200,8 @@ func connect(ctx context.Context, from *ssh.Client, h host, booting bool) (net.C
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	switch {
-	case from != nil:
-		return from.DialContext(ctx, "tcp", h.addr())
+	case len(w) > 0:
+		return w[len(w)-1].client.DialContext(ctx, "tcp", h.addr())
 	case h.proxyCommand != "":
 		return startProxy(h)
 	}

@@ -75,7 +75,7 @@ func (c *conn) await(ctx context.Context, s *session, st *streams) (targets.Exit
 		select {
 		case <-ctx.Done():
 			c.kill(s, st)
-			return targets.Exit{}, ctx.Err()
+			return targets.Exit{}, fmt.Errorf("%s: %s: %w", c.h, st.progress(exit, drained == nil), ctx.Err())
 		case err := <-st.failed:
 			c.kill(s, st)
 			return targets.Exit{}, err
@@ -203,6 +203,19 @@ func (s *session) connect(cmd targets.Cmd, out *preamble) *streams {
 		}
 	}()
 	return st
+}
+
+// progress says how far a command came whose time was up.
+func (st *streams) progress(exit *targets.Exit, drained bool) string {
+	switch {
+	case exit != nil:
+		return "the command ended, but its output did not"
+	case drained:
+		return "the command's output ended, but its exit status has not come"
+	case st.out.pid.Load() == 0:
+		return "the login shell has not started the command (a start-up file that waits?)"
+	}
+	return "the command was still running and was ended"
 }
 
 func (st *streams) firstError() error {

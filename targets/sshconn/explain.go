@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/crypto/ssh"
 )
@@ -41,31 +42,58 @@ func (d *Dialer) explainHandshake(ctx, limited context.Context, l *link, h host,
 	begin := l.begin()
 	switch {
 	case ctx.Err() != nil:
-		return fmt.Errorf("stopped during the log-in: %w", ctx.Err())
+		return fmt.Errorf("stopped during the log-in: %s: %w", stage(l, keys, a), ctx.Err())
 	case keys.refusal != nil:
 		return keys.refusal
 	case errors.As(err, &algorithms):
 		return explainAlgorithms(algorithms, h)
-	case limited.Err() != nil && begin == "":
-		return fmt.Errorf("it accepted the connection and then said nothing for %v: its SSH server hangs, or the port belongs to something else: %w", d.patience, limited.Err())
 	case limited.Err() != nil:
-		return fmt.Errorf("the log-in was not done within %v (the server said %q): the machine is overloaded or its SSH server hangs: %w", d.patience, firstLine(begin), limited.Err())
+		return fmt.Errorf("the log-in was not done within %v: %s; the machine is overloaded, its SSH server hangs, or the port belongs to something else: %w",
+			d.patience, stage(l, keys, a), limited.Err())
+	case busyWords(begin):
+		return fmt.Errorf("it turns log-ins away (%q): too many are under way there, also those of others (MaxStartups, PerSourceMaxStartups): %w",
+			firstLine(begin), err)
 	case begin != "" && !strings.Contains(begin, "SSH-"):
 		return fmt.Errorf("what answers is not an SSH server; it said %q: %w", firstLine(begin), err)
 	case strings.Contains(err.Error(), "unable to authenticate"), strings.Contains(err.Error(), "too many authentication"), strings.Contains(err.Error(), "Too many authentication"):
 		return explainAuth(h, a, err)
 	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
-		return explainClosed(h, a, keys, begin, err)
+		return explainClosed(l, h, a, keys, err)
 	}
 	return err
 }
 
-func explainClosed(h host, a *authentication, keys *hostKeyCheck, begin string, err error) error {
+// stage says how far a handshake came.
+func stage(l *link, keys *hostKeyCheck, a *authentication) string {
+	begin := l.begin()
+	_, version, named := strings.Cut("\n"+begin, "\nSSH-")
+	version, _, whole := strings.Cut("SSH-"+version, "\n")
+	switch {
+	case a.asked.Load():
+		return fmt.Sprintf("the server (%s) does not answer the log-in request%s", firstLine(version), a.summary())
+	case keys.passed.Load():
+		return fmt.Sprintf("the server (%s) showed its host key and says nothing since", firstLine(version))
+	case begin == "":
+		return "it accepted the connection and said nothing"
+	case !named:
+		return fmt.Sprintf("it sent %d bytes of text (%q) and no SSH version", l.received(), firstLine(begin))
+	case !whole:
+		return fmt.Sprintf("it sent the beginning of an SSH version (%q) and nothing more", firstLine(version))
+	case l.received() <= int64(len(begin)) && strings.HasSuffix(begin, version+"\n"):
+		return fmt.Sprintf("it said its version (%s) and did not begin the key exchange", firstLine(version))
+	}
+	return fmt.Sprintf("the server (%s) did not finish the key exchange", firstLine(version))
+}
+
+func explainClosed(l *link, h host, a *authentication, keys *hostKeyCheck, err error) error {
+	begin := l.begin()
 	switch {
 	case begin == "":
 		return fmt.Errorf("it closed the connection before saying anything: too many log-ins at once, the caller is blocked, or the machine is just starting or stopping: %w", err)
 	case keys.passed.Load():
-		return fmt.Errorf("the server (%s) closed the connection during the log-in%s: %w", firstLine(begin), a.summary(), err)
+		return fmt.Errorf("the server (%s) closed the connection during the log-in, %v after it was opened%s; if that is its LoginGraceTime, "+
+			"something is slow: a name that it looks up, an agent that asks for consent: %w",
+			firstLine(begin), time.Since(l.opened).Round(100*time.Millisecond), a.summary(), err)
 	}
 	hint := ""
 	if !h.legacy {
@@ -91,6 +119,10 @@ func explainAuth(h host, a *authentication, err error) error {
 	accepts := ""
 	if len(a.allowed) > 0 {
 		accepts = "; the server accepts: " + strings.Join(a.allowed, ", ")
+	}
+	if strings.Contains(err.Error(), "oo many authentication") {
+		return fmt.Errorf("it refused the log-in of user %s after too many keys that it does not know (MaxAuthTries)%s; name the right one by key = \"FILE\" "+
+			"on the target, or by IdentityFile and IdentitiesOnly in the ssh configuration: no other is offered then: %w", h.user, a.summary(), err)
 	}
 	return fmt.Errorf("it refused the log-in of user %s%s%s; check the user and its authorized_keys: %w", h.user, a.summary(), accepts, err)
 }

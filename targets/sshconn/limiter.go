@@ -61,6 +61,13 @@ func (l *limiter) acquire(ctx context.Context) (*place, error) {
 	}
 }
 
+// allowed is the limit now.
+func (l *limiter) allowed() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.limit
+}
+
 // aged ends a session's youth.
 func (p *place) aged() {
 	p.l.mu.Lock()

@@ -4,6 +4,7 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // link is the byte stream under one SSH connection. It keeps the first bytes
@@ -15,14 +16,17 @@ type link struct {
 	quick func() // re-arms quick acknowledgement; nil where there is none
 	armed atomic.Bool
 
+	opened time.Time
+
 	mu   sync.Mutex
 	head []byte
+	got  int64 // bytes from the server
 }
 
 const headSize = 512
 
 func newLink(c net.Conn) *link {
-	l := &link{Conn: c, quick: quickAck(c)}
+	l := &link{Conn: c, quick: quickAck(c), opened: time.Now()}
 	if l.quick != nil {
 		l.armed.Store(true)
 		l.quick()
@@ -44,6 +48,7 @@ func (l *link) Read(p []byte) (int, error) {
 func (l *link) keep(p []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.got += int64(len(p))
 	if room := headSize - len(l.head); room > 0 {
 		l.head = append(l.head, p[:min(room, len(p))]...)
 	}
@@ -54,6 +59,13 @@ func (l *link) begin() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return string(l.head)
+}
+
+// received is how many bytes the server sent.
+func (l *link) received() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.got
 }
 
 // settle ends quick acknowledgement: from now on nothing waits for it.

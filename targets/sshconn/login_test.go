@@ -161,7 +161,7 @@ func TestJumpHosts(t *testing.T) {
 	if err := os.WriteFile(known, []byte(strings.Replace(hosts.String(), "alias1 ", "gone ", 1)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	dialError(t, targets.SSH{Host: "jumped", ConfigFile: config}, 20*time.Second, "handshake", "jump host m1", "it is unknown", "alias1 ssh-ed25519")
+	dialError(t, targets.SSH{Host: "jumped", ConfigFile: config}, 20*time.Second, "handshake", "jump host 2 of 2: m1", "it is unknown", "alias1 ssh-ed25519")
 	dialError(t, targets.SSH{Host: "m2", Via: []string{"m0", "root@127.0.0.1:1"}, ConfigFile: config}, 20*time.Second, "connect", "jump host in front of it")
 	dialError(t, targets.SSH{Host: "m2", Via: []string{"m0:x"}, ConfigFile: config}, 20*time.Second, "connect", "is not [user@]host[:port]")
 }

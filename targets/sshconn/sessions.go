@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -44,7 +45,7 @@ func (c *conn) start(ctx context.Context, request string, payload []byte) (*sess
 	for refusals := 0; ; {
 		p, err := c.sessions.acquire(ctx)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%s: waited for one of the %d sessions that the server allows on this connection: %w", c.h, c.sessions.allowed(), err)
 		}
 		s, err := c.startOnce(ctx, p, request, payload)
 		if err == nil {
@@ -103,10 +104,17 @@ func (c *conn) startOnce(ctx context.Context, p *place, request string, payload 
 		s   *session
 		err error
 	}
+	var opened atomic.Bool
+	silent := func() string {
+		if opened.Load() {
+			return "the server opened a session and did not answer the " + request + " request"
+		}
+		return "the server did not open a session"
+	}
 	done := make(chan result) // unbuffered: a result is received or abandoned, never both
 	abandoned := make(chan struct{})
 	go func() {
-		s, err := c.openChannel(p, request, payload)
+		s, err := c.openChannel(p, &opened, request, payload)
 		select {
 		case done <- result{s, err}:
 		case <-abandoned:
@@ -117,17 +125,17 @@ func (c *conn) startOnce(ctx context.Context, p *place, request string, payload 
 			}
 		}
 	}()
-	timer := time.NewTimer(openTimeout)
+	timer := time.NewTimer(c.opening)
 	defer timer.Stop()
 	select {
 	case r := <-done:
 		return r.s, c.openError(p, r.err)
 	case <-ctx.Done():
 		close(abandoned)
-		return nil, ctx.Err()
+		return nil, fmt.Errorf("%s: %s: %w", c.h, silent(), ctx.Err())
 	case <-timer.C:
 		close(abandoned)
-		c.setCause(fmt.Errorf("the server did not open a session within %v", openTimeout))
+		c.setCause(fmt.Errorf("%s within %v", silent(), c.opening))
 		c.link.Close()
 		return nil, c.lostError("exec", context.DeadlineExceeded)
 	}
@@ -149,11 +157,12 @@ func (c *conn) openError(p *place, err error) error {
 
 // openChannel opens a session channel and makes the request on it. After
 // errNotStarted and errClosedEarly the channel, on closing, gives p back.
-func (c *conn) openChannel(p *place, request string, payload []byte) (*session, error) {
+func (c *conn) openChannel(p *place, opened *atomic.Bool, request string, payload []byte) (*session, error) {
 	ch, requests, err := c.client.OpenChannel("session", nil)
 	if err != nil {
 		return nil, err
 	}
+	opened.Store(true)
 	s := &session{ch: ch, status: make(chan targets.Exit, 1), closed: make(chan struct{})}
 	go func() {
 		s.listen(requests, p.exiting)

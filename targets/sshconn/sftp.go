@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"sync"
 	"time"
 
 	"github.com/pkg/sftp"
@@ -16,11 +17,10 @@ import (
 )
 
 const (
-	sftpStartTimeout = 15 * time.Second
-	sftpPacket       = 32 << 10
-	nearRequests     = 8  // in flight on a LAN: more make sshd's buffers grow
-	farRequests      = 32 // in flight from farAway on
-	farAway          = 5 * time.Millisecond
+	sftpPacket   = 32 << 10
+	nearRequests = 8  // in flight on a LAN: more make sshd's buffers grow
+	farRequests  = 32 // in flight from farAway on
+	farAway      = 5 * time.Millisecond
 )
 
 // errNoSFTP means that files go over a plain channel on this connection.
@@ -54,10 +54,11 @@ func (c *conn) openSFTP(ctx context.Context) (*sftpSession, error) {
 		x.requests = farRequests
 	}
 	go func() { _, _ = io.Copy(io.Discard, s.ch.Stderr()) }()
-	limited, cancel := context.WithTimeout(ctx, sftpStartTimeout)
+	limited, cancel := context.WithTimeout(ctx, c.opening/2)
 	defer cancel()
+	answer := &opening{Reader: s.ch}
 	err = x.bounded(limited, func() (err error) {
-		x.client, err = sftp.NewClientPipe(s.ch, s.ch, sftp.MaxPacketChecked(sftpPacket),
+		x.client, err = sftp.NewClientPipe(answer, s.ch, sftp.MaxPacketChecked(sftpPacket),
 			sftp.MaxConcurrentRequestsPerFile(x.requests), sftp.UseConcurrentWrites(true))
 		return err
 	})
@@ -66,14 +67,47 @@ func (c *conn) openSFTP(ctx context.Context) (*sftpSession, error) {
 	}
 	s.ch.Close()
 	if ctx.Err() != nil {
-		return nil, ctx.Err()
+		return nil, fmt.Errorf("the sftp server had not answered: %w", ctx.Err())
 	}
 	if lost := c.ping(ctx); lost != nil {
 		c.setCause(lost)
 		c.link.Close()
 		return nil, c.lostError("transfer", lost)
 	}
-	return nil, c.withoutSFTP("its sftp server does not answer as one: " + err.Error())
+	return nil, c.withoutSFTP(answer.complaint(err))
+}
+
+// opening keeps the first bytes that an SFTP server sends.
+type opening struct {
+	io.Reader
+	mu sync.Mutex
+	b  []byte
+}
+
+func (o *opening) Read(p []byte) (int, error) {
+	n, err := o.Reader.Read(p)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if room := headSize - len(o.b); room > 0 {
+		o.b = append(o.b, p[:min(n, room)]...)
+	}
+	return n, err
+}
+
+// complaint says what is wrong with an sftp server that did not begin as one.
+// An answer begins with its length, whose first byte is 0; text there, taken for
+// a length, is what OpenSSH calls "Received message too long".
+func (o *opening) complaint(err error) string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch {
+	case len(o.b) == 0 && errors.Is(err, context.DeadlineExceeded):
+		return "its sftp server does not answer"
+	case len(o.b) > 0 && o.b[0] != 0:
+		return fmt.Sprintf("the sftp server's answer begins with text, %q: a start-up file of the login shell (~/.bashrc, ~/.cshrc, config.fish) prints it; "+
+			"make it print only in interactive shells", firstLine(string(o.b)))
+	}
+	return "its sftp server does not answer as one: " + err.Error()
 }
 
 func (c *conn) withoutSFTP(why string) error {

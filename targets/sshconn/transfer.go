@@ -74,8 +74,9 @@ func (c *conn) transferError(ctx context.Context, op, path string, err error) er
 	switch {
 	case errors.As(err, &link):
 		return &targets.LinkError{Phase: "transfer", Err: fmt.Errorf("%s %s: %w", op, path, link.Err)}
+	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 	case ctx.Err() != nil:
-		return ctx.Err()
+		err = ctx.Err()
 	}
 	return fmt.Errorf("%s %s on %s: %w", op, path, c.h, err)
 }
