@@ -156,7 +156,7 @@ func (s *session) deploy(ctx context.Context) error {
 	}
 	a, err := deploy.Install(ctx, s.target.Held, deploy.Options{
 		Arch: arch, Want: s.conf.Agent, Release: s.record.Release, Log: s.log, Note: s.note(ctx), Redial: s.redial,
-		Before: s.lane.pushed,
+		Before: s.lane.pushed, Agents: s.r.kept.agents.Get,
 	})
 	if err != nil {
 		return err

@@ -3,7 +3,9 @@ package deploy
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	_ "embed"
+	"encoding/hex"
 	"fmt"
 
 	"kernsweep/workloads/agentbin"
@@ -18,6 +20,12 @@ func shellCannot(argv []string) string {
 		return argv[0] + " needs the Go agent, and this machine runs the shell agent"
 	}
 	return ""
+}
+
+// ShellHash is the SHA-256 of the shell agent, hexadecimal.
+func ShellHash() string {
+	sum := sha256.Sum256([]byte(shellAgent))
+	return hex.EncodeToString(sum[:])
 }
 
 // installShell pushes the script and tests it. It need not be executable: a
