@@ -37,13 +37,21 @@ func (a *app) execute(ctx context.Context, lab *config.Lab, p *plan.Plan, run *r
 	if n := len(w.Before.Records); b.seen > 0 && n != b.seen {
 		return &statusError{exitInfra, fmt.Errorf("run %s went on while this was planned (%d records, now %d): give the command again", run.Name(), b.seen, n)}
 	}
+	note := func(s string) {
+		_, _ = w.Append(context.WithoutCancel(ctx), results.Record{Kind: results.KindNote, Note: s})
+	}
+	defer a.overnight(ctx, run, note)()
 	log := a.logger()
 	dialer := sshconn.New(log)
 	fmt.Fprintf(a.err, "run %s: %d boots, %d trials, about %s\n", run.Dir(), p.Boots(), p.Trials(), plan.Round(p.Estimate()))
 	a.preflight(ctx, lab, p, dialer)
+	if err := a.unattended(ctx, run); err != nil {
+		return err
+	}
 	files := tftp.New(log)
 	defer files.Close()
 	view := a.view(p)
+	a.announce(run, view.Say)
 	r := &orchestrator.Runner{Lab: lab, Plan: p, Run: run, Journal: w, Before: results.Load(w.Before.Records), Dial: dialer.Dial, Serve: files.Serve,
 		Local: localconn.New(), Log: log, Pause: retryPause, Observe: view.Observe,
 		Resume: b.resume, Why: b.why}
@@ -52,7 +60,10 @@ func (a *app) execute(ctx context.Context, lab *config.Lab, p *plan.Plan, run *r
 	if err := a.writeReport(run); err != nil {
 		fmt.Fprintln(a.err, "kernsweep: the report could not be written:", err)
 	}
-	if runErr != nil && ctx.Err() == nil {
+	switch {
+	case ctx.Err() != nil: // whatever else went wrong
+		return &statusError{status: exitInterrupted}
+	case runErr != nil:
 		return &statusError{exitInfra, runErr}
 	}
 	return a.finish(run)
@@ -78,6 +89,7 @@ func (a *app) preflight(ctx context.Context, lab *config.Lab, p *plan.Plan, d *s
 // observer shows records as they become durable.
 type observer interface {
 	Observe(results.Record)
+	Say(line string)
 	Close()
 }
 

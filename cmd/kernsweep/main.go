@@ -5,15 +5,13 @@ package main
 import (
 	"context"
 	"os"
-	"os/signal"
-	"syscall"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	// After the first signal the default action is back: a second one quits at once.
-	context.AfterFunc(ctx, stop)
-	status := execute(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.LookupEnv)
+	d := asDetached()
+	s, ctx, stop := newSignals(context.Background(), os.Stderr, d != nil, os.Exit)
+	a := &app{signals: s, detached: d}
+	status := a.main(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.LookupEnv)
 	stop()
 	os.Exit(status)
 }

@@ -54,18 +54,31 @@ type app struct {
 	json    bool
 	noColor bool
 	verbose bool
+
+	args     []string  // the command line
+	signals  *signals  // nil: in a test
+	detached *detached // nil: it has a terminal, or whatever started it
+	outlets  []*outlet // of a run
+	pipes    func()    // what a closed pipe does is as before; nil: it is
 }
 
 // execute runs one command line and returns its exit status.
 func execute(ctx context.Context, args []string, in io.Reader, out, errw io.Writer, env func(string) (string, bool)) int {
+	return new(app).main(ctx, args, in, out, errw, env)
+}
+
+// main is execute for an app that knows its signals.
+func (a *app) main(ctx context.Context, args []string, in io.Reader, out, errw io.Writer, env func(string) (string, bool)) int {
 	output := &checked{w: out}
-	a := &app{in: in, out: output, err: errw, env: env}
+	a.in, a.out, a.err, a.env, a.args = in, output, errw, env, args
+	defer a.closeOutlets(ctx)
 	root := a.root()
 	root.SetArgs(args)
 	root.SetIn(in)
 	root.SetOut(output)
 	root.SetErr(errw)
 	err := root.ExecuteContext(ctx)
+	errw = a.err
 	if err == nil && output.err != nil {
 		err = output.err // a full disk must not look like an empty report
 	}
@@ -109,7 +122,8 @@ func (a *app) root() *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
 	root.AddCommand(&cobra.Command{Use: "testbeds", Short: "Every block and attribute of testbeds.hcl", Long: config.Reference()})
 	root.AddCommand(a.validateCmd(), a.fmtCmd(), a.planCmd(), a.runCmd(), a.resumeCmd(), a.rerunCmd(), a.reportCmd(), a.statusCmd(),
-		a.targetCmd(), a.execCmd(), a.consoleCmd(), a.bootCmd(), a.powerCmd(), a.versionCmd())
+		a.targetCmd(), a.execCmd(), a.consoleCmd(), a.bootCmd(), a.powerCmd(), a.versionCmd(), a.stopCmd())
+	a.detachable(root, "run", "rerun", "resume")
 	strict(root)
 	a.completions(root)
 	return root
@@ -166,7 +180,11 @@ func (a *app) logger() *zap.Logger {
 
 // terminal says whether progress may move the cursor, and how wide it is.
 func (a *app) terminal() (width func() int, ok bool) {
-	f, isFile := a.err.(*os.File)
+	w := a.err
+	if o, ok := w.(*outlet); ok {
+		w = o.w
+	}
+	f, isFile := w.(*os.File)
 	if !isFile || a.noColor || !term.IsTerminal(int(f.Fd())) {
 		return nil, false
 	}
