@@ -45,6 +45,8 @@ type Machine struct {
 	Args    []string `hcl:"args,optional" doc:"further QEMU arguments"`
 	Program string   `hcl:"program,optional" doc:"QEMU program (default qemu-system-ARCH)"`
 
+	traces string // folder of its processes' traces; "" = the user's
+
 	boot sync.Mutex // one Boot, Set or Close at a time
 
 	mu       sync.Mutex // guards what follows
@@ -191,7 +193,12 @@ func (m *Machine) start(ctx context.Context, t *targets.Target, k targets.Kernel
 	if err != nil {
 		return err
 	}
-	p, err := startProcess(argv, e.pkg, initrd, &m.hub)
+	trace, err := m.guests().leave(e.program, t.Name)
+	if err != nil {
+		trace = nil
+		m.remark("a later run could not end this QEMU process, should this one be killed: " + err.Error())
+	}
+	p, err := startProcess(append(argv, trace.args()...), e.pkg, initrd, &m.hub, trace)
 	if err != nil {
 		return err
 	}
@@ -207,6 +214,20 @@ func (m *Machine) start(ctx context.Context, t *targets.Target, k targets.Kernel
 		return errors.Join(err, m.stop())
 	}
 	return nil
+}
+
+// guests is where the traces of the machine's processes are kept.
+func (m *Machine) guests() guests {
+	if m.traces == "" {
+		return ourGuests()
+	}
+	return guests{m.traces}
+}
+
+func (m *Machine) remark(s string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.notes = append(m.notes, s)
 }
 
 // release sets up what the paused process needs, then lets the guest run.

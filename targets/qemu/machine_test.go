@@ -240,7 +240,7 @@ func TestClosedStream(t *testing.T) {
 // controller is what the test binary does instead of testing when the variable
 // controllerEnv names a kernel: it boots it, prints QEMU's pid and waits.
 func controller(image string) {
-	m := &Machine{Accel: "tcg"}
+	m := &Machine{Accel: "tcg", Program: os.Getenv(programEnv)}
 	if err := m.Boot(context.Background(), &targets.Target{Name: "orphan", Arch: "amd64"}, targets.Kernel{Image: targets.Image{Kernel: image}}); err != nil {
 		fmt.Println(err)
 		os.Exit(1)

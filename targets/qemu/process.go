@@ -22,6 +22,7 @@ type process struct {
 	pid     int
 	serial  net.Conn
 	qmp     *qmp
+	trace   *left // for a later controller; nil: none
 	stderr  tail
 	cut     atomic.Bool   // we ended it
 	exited  chan struct{} // closed when the process is gone; state is valid then
@@ -31,8 +32,13 @@ type process struct {
 
 // startProcess starts argv with a console, QMP and an initial RAM disk on fds 3,
 // 4 and 5, and hands its console to out. pkg is the Debian package to name when
-// the program is missing.
-func startProcess(argv []string, pkg string, initrd *os.File, out *hub) (*process, error) {
+// the program is missing. trace goes when the process does.
+func startProcess(argv []string, pkg string, initrd *os.File, out *hub, trace *left) (_ *process, err error) {
+	defer func() {
+		if err != nil {
+			trace.remove()
+		}
+	}()
 	path, err := exec.LookPath(argv[0])
 	if err != nil {
 		return nil, fmt.Errorf("%w; install it with: apt-get install %s", err, pkg)
@@ -48,7 +54,7 @@ func startProcess(argv []string, pkg string, initrd *os.File, out *hub) (*proces
 		return nil, err
 	}
 	defer controlEnd.Close()
-	p := &process{program: argv[0], serial: serial, qmp: newQMP(control),
+	p := &process{program: argv[0], serial: serial, qmp: newQMP(control), trace: trace,
 		exited: make(chan struct{}), drained: make(chan struct{})}
 	cmd := exec.Command(path, argv[1:]...)
 	cmd.Stderr = &p.stderr
@@ -77,12 +83,14 @@ func (p *process) supervise(cmd *exec.Cmd) error {
 		err := cmd.Start()
 		if err == nil {
 			p.pid = cmd.Process.Pid
+			_ = p.trace.started(p.pid) // without a number its socket still leads to it
 		}
 		started <- err
 		if err != nil {
 			return
 		}
 		_ = cmd.Wait() // how it ended is in the state
+		p.trace.remove()
 		p.state = cmd.ProcessState.String()
 		close(p.exited)
 	}()
