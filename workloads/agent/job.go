@@ -23,6 +23,7 @@ type Job struct {
 	spool    *wire.Writer
 	out, err int // write ends of the pipes that become stdout and stderr
 	env      []string
+	mark     string // TaskVariable=…, in every process's environment
 	done     chan struct{}
 
 	mu      sync.Mutex
@@ -80,7 +81,7 @@ func (j *Job) Start(p Proc) (*Process, error) {
 		group = j.groups[len(j.groups)-1]
 	}
 	attr := &syscall.ProcAttr{
-		Env:   environ(syscall.Environ(), []string{"LC_ALL=C"}, j.env, p.Env),
+		Env:   environ(syscall.Environ(), []string{"LC_ALL=C"}, j.env, p.Env, []string{j.mark}),
 		Files: files,
 		Sys:   &syscall.SysProcAttr{Setpgid: true, Pgid: group},
 	}

@@ -13,6 +13,8 @@ const (
 	giveUpNS  = int64(10 * time.Second)       // a process that survives KILL this long is stuck in the kernel
 	listenNS  = int64(20 * time.Second)       // for a server to open its port
 	lookNS    = int64(100 * time.Millisecond) // between looks at the port
+	ownerNS   = int64(15 * time.Second)       // between looks at the owner
+	orphanNS  = int64(10 * time.Minute)       // what a task may go on without its owner
 	drainNS   = int64(time.Second)            // for the end of the output after the end of the task
 	never     = int64(1<<63 - 1)
 	readBytes = 16 << 10
@@ -33,15 +35,18 @@ type loop struct {
 	err  error      // the same, received
 
 	start, nextSample, deadline, stop, kill, giveUp, look, lookEnd int64
-	ready                                                          bool   // the task owned its port
-	endReason                                                      string // why the agent itself ended the task
+
+	ownerLook, orphanEnd int64  // orphanEnd is never while the owner lives
+	ready                bool   // the task owned its port
+	endReason            string // why the agent itself ended the task
 }
 
 func newLoop(w *wire.Writer, o runFlags) (*loop, error) {
 	l := &loop{o: o, w: w, sam: newSampler(), buf: make([]byte, readBytes), done: make(chan error, 1),
 		wake: [2]int{-1, -1}, out: [2]output{{fd: -1}, {fd: -1}},
-		nextSample: never, deadline: never, stop: never, kill: never, giveUp: never, look: never}
-	l.job = &Job{spool: w, out: -1, err: -1, env: o.env, done: make(chan struct{})}
+		nextSample: never, deadline: never, stop: never, kill: never, giveUp: never, look: never,
+		ownerLook: never, orphanEnd: never}
+	l.job = &Job{spool: w, out: -1, err: -1, env: o.env, mark: markOf(o.spool), done: make(chan struct{})}
 	var err error
 	if l.ep, err = syscall.EpollCreate1(syscall.EPOLL_CLOEXEC); err != nil {
 		l.close()
@@ -94,6 +99,9 @@ func (l *loop) run(fn Task) (status, reason string) {
 	l.start = Now()
 	l.nextSample = after(l.start, l.o.sample)
 	l.deadline = after(l.start, l.o.deadline)
+	if l.o.owner != 0 {
+		l.ownerLook = l.start + ownerNS
+	}
 	if l.o.listen != 0 {
 		l.look, l.lookEnd = l.start, l.start+listenNS
 	} else {
@@ -137,7 +145,7 @@ func (l *loop) wait() bool {
 }
 
 func (l *loop) next() int64 {
-	return min(l.nextSample, l.deadline, l.stop, l.kill, l.giveUp, l.look)
+	return min(l.nextSample, l.deadline, l.stop, l.kill, l.giveUp, l.look, l.ownerLook)
 }
 
 // due does what is due at now.
@@ -151,6 +159,9 @@ func (l *loop) due(now int64) {
 	}
 	if now >= l.look {
 		l.lookAtPort(now)
+	}
+	if now >= l.ownerLook {
+		l.lookAtOwner(now)
 	}
 	if now >= l.deadline {
 		l.deadline = never
@@ -183,6 +194,20 @@ func (l *loop) fail(now int64, reason string) {
 		l.endReason = reason
 	}
 	l.finish(now, func(*Job) {})
+}
+
+// lookAtOwner ends the task when the process that started it is gone for so
+// long that nobody will come to collect it.
+func (l *loop) lookAtOwner(now int64) {
+	l.ownerLook = now + ownerNS
+	switch {
+	case now >= l.orphanEnd:
+		l.ownerLook = never
+		l.fail(now, wire.Orphaned+" for "+time.Duration(orphanNS).String())
+	case alive(l.o.owner, l.o.ownerStart):
+	case l.orphanEnd == never:
+		l.orphanEnd = now + orphanNS
+	}
 }
 
 func (l *loop) lookAtPort(now int64) {

@@ -1,7 +1,7 @@
 package agent
 
 const usage = `usage: agent run FLAGS TASK…    run a task, print its spool
-       agent collect -spool FILE [-pid P -start S] [-wait D] [-keep]
+       agent collect -spool FILE [-pid P -start S] [-wait D] [-within D] [-keep]
                                 wait for a detached run and print its spool
        agent stop -spool FILE | -pid P -start S
                                 end the task of a detached run

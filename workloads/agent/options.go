@@ -17,9 +17,12 @@ type runFlags struct {
 	endOnCap  bool
 	listen    int
 	udp       bool
-	keep      bool     // leave the spool on disk
-	env       []string // KEY=value, added to the environment
-	task      []string
+
+	owner      int      // pid of a process of this machine whose end makes the task useless; 0: none
+	ownerStart string   // its start time
+	keep       bool     // leave the spool on disk
+	env        []string // KEY=value, added to the environment
+	task       []string
 }
 
 // Defaults of `run`. A spool lies in memory on most targets.
@@ -30,6 +33,7 @@ const (
 
 const runUsage = `usage: agent run [-spool FILE] [-sample D] [-deadline D] [-stop-after D] [-cap BYTES]
        [-limit BYTES] [-overflow drain|end] [-listen PORT [-udp]] [-keep]
+       [-owner PID-START]
        [-env KEY=VALUE]… TASK…
 `
 
@@ -75,6 +79,10 @@ func (o *runFlags) set(name, v string) (err error) {
 		o.limit, err = strconv.ParseInt(v, 10, 64)
 	case "-listen":
 		o.listen, err = strconv.Atoi(v)
+	case "-owner":
+		pid, start, _ := strings.Cut(v, "-")
+		o.ownerStart = start
+		o.owner, err = strconv.Atoi(pid)
 	case "-env":
 		if !strings.Contains(v, "=") {
 			return failure("must be KEY=VALUE")

@@ -41,7 +41,7 @@ func (l *loop) drain(s *output) {
 func (l *loop) sweep() {
 	closeFD(&l.job.out)
 	closeFD(&l.job.err)
-	l.nextSample, l.deadline, l.stop, l.look = never, never, never, never
+	l.nextSample, l.deadline, l.stop, l.look, l.ownerLook = never, never, never, never, never
 	if left := l.job.members(); len(left) > 0 {
 		var names []string
 		for _, p := range left {

@@ -28,6 +28,7 @@ func runTask(args []string) int {
 	if err != nil {
 		return die(err)
 	}
+	o.spool = file.path
 	spool, err := wire.NewWriter(file, o.limit)
 	if err != nil {
 		removeSpool(file.path)

@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"kernsweep/workloads/wire"
 )
 
 // spoolFile is the spool on disk, written with raw calls.
@@ -119,44 +121,43 @@ func removeSpool(path string) {
 	syscall.Unlink(path + ".reserve")
 }
 
-// hasEnd reports whether the spool at path is complete. Nothing is written
-// after an end record, so it begins the last few hundred bytes' last record.
-func hasEnd(path string) bool {
+// endOf reads the end record of a spool, nil when it is not complete. Nothing is
+// written after an end record, so it begins the last few hundred bytes' last record.
+func endOf(path string) map[string]string {
 	fd, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {
-		return false
+		return nil
 	}
 	defer syscall.Close(fd)
 	size, err := syscall.Seek(fd, 0, 2)
 	if err != nil {
-		return false
+		return nil
 	}
 	tail := make([]byte, min(size, 8<<10))
 	n, err := syscall.Pread(fd, tail, size-int64(len(tail)))
 	if err != nil {
-		return false
+		return nil
 	}
-	tail = tail[:n]
-	s := string(tail)
+	s := string(tail[:n])
 	for {
 		i := strings.LastIndex(s, "\nend ")
 		if i < 0 {
-			return false
+			return nil
 		}
-		if endsWith(tail[i+1:]) {
-			return true
+		if body, ok := onlyRecord(string(tail[i+1 : n])); ok {
+			return wire.Pairs([]byte(body))
 		}
 		s = s[:i]
 	}
 }
 
-// endsWith reports whether b is exactly one record.
-func endsWith(b []byte) bool {
-	head, body, ok := strings.Cut(string(b), "\n")
+// onlyRecord is the body of the record that s consists of.
+func onlyRecord(s string) (body string, ok bool) {
+	head, body, ok := strings.Cut(s, "\n")
 	f := strings.Fields(head)
 	if !ok || len(f) < 3 {
-		return false
+		return "", false
 	}
 	n, err := strconv.Atoi(f[2])
-	return err == nil && len(body) == n+1
+	return body, err == nil && len(body) == n+1
 }

@@ -86,10 +86,25 @@ sample() {
 	used=$((used + ${#stat} + ${#vm} + ${#mem} + ${#load} + 150))
 }
 
+# mark sets the words by which the task's processes are known wherever they went.
+mark() {
+	mark=${spool%.spool}
+	mark=KERNSWEEP_TASK=${mark##*-}
+}
+
+# marked sends a signal to what carries the mark, if it can be told from others.
+marked() {
+	[ ${#mark} -ge 27 ] || return 0
+	grep -l "$mark" /proc/[0-9]*/environ 2>/dev/null | while read -r p; do
+		p=${p#/proc/}
+		kill "$1" "${p%/environ}" 2>/dev/null
+	done
+}
+
 # endtask ends the task's process group in good order.
 endtask() {
 	kill -TERM "$group" 2>/dev/null
-	( exec </dev/null >/dev/null; sleep 2; kill -KILL "$group" ) &
+	( exec </dev/null >/dev/null; sleep 2; kill -KILL "$group"; marked -KILL ) &
 }
 
 # ticker samples and keeps the deadlines until it gets TERM.
@@ -242,7 +257,7 @@ perform() {
 	times >"$d/t0"
 	clock
 	begun=$now
-	$setsid "$@" </dev/null >"$so" 2>"$se" &
+	KERNSWEEP_TASK=${mark#*=} $setsid "$@" </dev/null >"$so" 2>"$se" &
 	pid=$!
 	group=$pid
 	[ -z "$setsid" ] || group=-$pid
@@ -270,6 +285,7 @@ finish() {
 		sleep 1
 		kill -KILL "-$pid" 2>/dev/null
 	fi
+	marked -KILL # what has left the group
 	if [ -n "$k1" ]; then
 		(
 			exec </dev/null >/dev/null
@@ -335,6 +351,7 @@ run() {
 	[ -n "$spool" ] || die '-spool is needed'
 	[ $# -gt 0 ] || die 'no task given'
 	d=$spool.d
+	mark
 	mkdir "$d" || die "$d: cannot be created"
 	# A shell reports killed jobs on stderr; with the link gone that, and any
 	# builtin's output, would end it by SIGPIPE.
@@ -358,27 +375,49 @@ run() {
 		notes=${notes#*"$nl"}
 	done
 	rec end '' "status=$status${reason:+${nl}reason=$reason}${nl}wall=$(date +%s)000000000"
-	: >"$d/end"
-	( echo "ended $status${reason:+: $(echo "$reason" | tr '\n' ' ')}" )
+	echo "ended $status${reason:+: $(echo "$reason" | tr '\n' ' ')}" >"$d/end.new"
+	mv "$d/end.new" "$d/end"
+	( cat "$d/end" )
 	cat "$spool" || exit 2
 	[ -n "$keep" ] || rm -rf "$spool" "$d"
 }
 
-# detached reads the flags of collect and stop.
+# detached reads the flags of collect and stop, and who wrote the spool.
 detached() {
-	spool='' limit=0
+	spool='' limit=0 within=0
 	while [ $# -gt 0 ]; do
 		case $1 in
 		-spool) spool=$2; shift ;;
 		-wait) secs "$2"; limit=$n; shift ;;
+		-within) secs "$2"; within=$n; shift ;;
 		-keep) ;;
 		*) die "unknown flag $1" ;;
 		esac
 		shift
 	done
 	d=$spool.d
-	[ -r "$d/self" ] || die "$spool: no spool of a run (it never began, or was collected already)"
-	read -r self born <"$d/self"
+	mark
+	self='' born='' boot='' at=''
+	if [ -r "$spool" ]; then
+		{
+			read -r _
+			read -r _ at _
+			while read -r line; do
+				case $line in
+				pid=*) self=${line#*=} ;;
+				start=*) born=${line#*=} ;;
+				boot_id=*) boot=${line#*=} ;;
+				'') break ;;
+				esac
+			done
+		} <"$spool"
+	fi
+	case $self$born in
+	'' | *[!0-9]*) die "$spool: no spool of a run (it never began, or was collected already)" ;;
+	esac
+	now=
+	read -r now </proc/sys/kernel/random/boot_id
+	[ "$now" = "$boot" ] || born=other # no process of this boot wrote it
 }
 
 running() {
@@ -386,29 +425,48 @@ running() {
 	[ -n "$start" ] && [ "$start" = "$born" ]
 }
 
+# whole says whether the run has written its end. One of the Go agent has no
+# folder: an end record is the last thing in its spool.
+whole() {
+	if [ -d "$d" ]; then [ -f "$d/end" ]; else tail -n 12 "$spool" | grep -q '^end [0-9]* [0-9]*$'; fi
+}
+
 collect() {
 	detached "$@"
 	clock
-	until=$((sec + limit))
-	while [ ! -f "$d/end" ] && running; do
+	until=$((sec + limit)) at=${at%?????????}
+	while ! whole && running; do
 		clock
 		[ "$limit" = 0 ] || [ "$sec" -lt $until ] || break
+		[ "$within" = 0 ] || [ "$sec" -lt $((${at:-0} + within)) ] || break
 		sleep 1
 	done
+	if whole; then
+		lives=
+		! running || lives=1
+		[ ! -s "$d/end" ] || cat "$d/end"
+		cat "$spool" || exit 2
+		[ -z "$lives" ] || kill -KILL "$self"
+		return 0
+	fi
 	cat "$spool" || exit 2
-	if [ -f "$d/end" ] && running; then kill -KILL "$self"; fi
+	if running; then echo "kernsweep-agent: the run goes on: pid $self" >&2; fi
 }
 
 stop() {
 	detached "$@"
-	[ -r "$d/group" ] && read -r group <"$d/group" || return 0
-	running || return 0
-	kill -TERM "$group" 2>/dev/null
-	for _ in 1 2 3; do
-		[ ! -f "$d/end" ] || return 0
+	if [ -r "$d/group" ] && read -r group <"$d/group" && running; then
+		kill -TERM "$group" 2>/dev/null
+		for _ in 1 2; do
+			[ ! -f "$d/end" ] || break
+			sleep 1
+		done
+		[ -f "$d/end" ] || kill -KILL "$group" 2>/dev/null
+	elif ! running; then
+		marked -TERM
 		sleep 1
-	done
-	kill -KILL "$group" 2>/dev/null
+	fi
+	marked -KILL
 	return 0
 }
 
@@ -420,7 +478,7 @@ selftest() {
 	startof $$
 	[ -n "$start" ] || die 'self-test: /proc cannot be read'
 	[ -n "$(sed -n -e '/^cpu /p' /proc/stat)" ] || die 'self-test: /proc/stat cannot be read'
-	echo 'ok kernsweep-agent shell'
+	echo 'ok kernsweep-agent shell resumable'
 }
 
 cmd=${1-}

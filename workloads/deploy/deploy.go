@@ -49,6 +49,7 @@ type Agent struct {
 	mu         sync.Mutex
 	conn       targets.Conn
 	at         where
+	resumable  bool // it says so: wire.Resumable
 	pushed     []string
 }
 
@@ -201,6 +202,12 @@ func (a *Agent) place() where {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.at
+}
+
+func (a *Agent) canResume() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.resumable
 }
 
 // restore pushes an agent again that somebody removed: a cleaner of temporary

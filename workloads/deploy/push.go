@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"kernsweep/targets"
 	"kernsweep/workloads/agentbin"
+	"kernsweep/workloads/wire"
 )
 
 // unpack writes its standard input, gunzipped, to $1 in one step.
@@ -47,6 +49,9 @@ func (a *Agent) selfTest(ctx context.Context, command ...string) error {
 		return fmt.Errorf("self-test of the agent: %w", err)
 	}
 	if exit.OK() && strings.HasPrefix(out.String(), "ok ") {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.resumable = slices.Contains(strings.Fields(out.String()), wire.Resumable)
 		return nil
 	}
 	return no("the agent's self-test %s%s", exit, explain(exit, out.String()+errs.String()))

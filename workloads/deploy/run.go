@@ -2,8 +2,6 @@ package deploy
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -28,40 +26,59 @@ const (
 type run struct {
 	a     *Agent
 	t     workloads.Task
-	told  bool   // Task.Ended was called
-	spool string // on the machine
-	file  string // the spool here
+	told  bool      // Task.Ended was called
+	spool string    // on the machine
+	file  string    // the spool here
+	over  time.Time // when an interrupted run must be left to itself
+	dead  bool      // its link gave no answer then
 }
 
 // Run runs one task under the agent, in one exec over a silent link. Its error
 // is infrastructure: the spool could not be had whole. What could be had is in
 // t.Dir all the same. The machine keeps the spool until it has arrived here.
 func (a *Agent) Run(ctx context.Context, t workloads.Task) error {
+	return a.track(ctx, t, func(Spooled) error { return nil })
+}
+
+// track is Run, with begin called before anything is started on the machine.
+func (a *Agent) track(ctx context.Context, t workloads.Task, begin func(Spooled) error) error {
 	if a.kind == "shell" {
 		if why := shellCannot(t.Argv); why != "" {
 			return no("%s", why)
 		}
 	}
-	id := make([]byte, 6)
-	if _, err := rand.Read(id); err != nil {
-		return fmt.Errorf("naming a spool: %w", err)
+	name, err := newSpool()
+	if err != nil {
+		return err
 	}
-	r := &run{a: a, t: t, spool: a.place().spools + "/kernsweep-" + hex.EncodeToString(id) + ".spool",
-		file: filepath.Join(t.Dir, t.Prefix+"spool")}
+	r := a.newRun(t, a.place().spools+"/"+name)
+	if err := begin(Spooled{File: r.spool, Prefix: t.Prefix}); err != nil {
+		return fmt.Errorf("%s is not started, for where its spool lies could not be written down: %w", t.Argv[0], err)
+	}
 	a.remember(r.spool)
+	return r.do(ctx, r.perform)
+}
+
+func (a *Agent) newRun(t workloads.Task, spool string) *run {
+	return &run{a: a, t: t, spool: spool, file: filepath.Join(t.Dir, t.Prefix+"spool")}
+}
+
+// do has the task performed within its deadline, ends it when ctx ends, and
+// takes its spool apart.
+func (r *run) do(ctx context.Context, perform func(context.Context) error) error {
 	runCtx := ctx
-	if t.Deadline > 0 {
+	if r.t.Deadline > 0 {
 		var cancel context.CancelFunc
-		runCtx, cancel = context.WithTimeout(ctx, t.Deadline+margin)
+		runCtx, cancel = context.WithTimeout(ctx, r.t.Deadline+margin)
 		defer cancel()
 	}
-	err := r.perform(runCtx)
+	err := perform(runCtx)
 	if err != nil && runCtx.Err() != nil {
 		r.interrupt(ctx)
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		} else {
-			err = fmt.Errorf("no answer %v after the deadline of %v: %w", margin, t.Deadline, err)
+			err = fmt.Errorf("no answer %v after the deadline of %v: %w", margin, r.t.Deadline, err)
 		}
 	} else if err == nil && ctx.Err() != nil {
 		err = context.Cause(ctx) // ended because of it, its spool whole
@@ -135,6 +152,9 @@ func (r *run) args() []string {
 	if t.UDP {
 		v = append(v, "-udp")
 	}
+	if r.a.o.Instance != "" && r.a.kind == "go" && r.a.canResume() { // the controller: a peer is of no use without us
+		v = append(v, "-owner", strconv.Itoa(os.Getpid())+"-"+startOf("self"))
+	}
 	for _, e := range t.Env {
 		v = append(v, "-env", e)
 	}
@@ -155,7 +175,7 @@ func (r *run) exec(ctx context.Context, conn targets.Conn, args []string, ready 
 }
 
 func (r *run) once(ctx context.Context, conn targets.Conn, args []string, ready func()) (targets.Exit, string, error) {
-	f, err := os.Create(r.file)
+	f, err := os.Create(r.arriving())
 	if err != nil {
 		return targets.Exit{}, "", err
 	}
@@ -163,17 +183,45 @@ func (r *run) once(ctx context.Context, conn targets.Conn, args []string, ready 
 	errs := &head{}
 	argv := append(append([]string(nil), r.a.place().command...), args...)
 	exit, err := r.hold(ctx, conn, targets.Cmd{Argv: argv, Stdout: in, Stderr: errs, Quiet: true})
-	if cerr := f.Close(); err == nil && cerr != nil {
-		err = cerr
-	}
-	if err == nil && in.err != nil {
-		err = in.err
+	// The machine's copy is removed soon, so this one must be on the disk.
+	for _, ferr := range []error{in.err, f.Sync(), f.Close(), r.keepLonger()} {
+		if err == nil {
+			err = ferr
+		}
 	}
 	// A shell that lacks its script says 2, as the agent does when it refuses.
 	if err == nil && exit.Code == 2 && !strings.HasPrefix(errs.String(), "kernsweep-agent: ") {
 		exit.Code = 127
 	}
 	return exit, errs.String(), err
+}
+
+// arriving is the file that a spool is written to: beside one that is there
+// already, of which nothing may be lost.
+func (r *run) arriving() string {
+	if st, err := os.Stat(r.file); err == nil && st.Size() > 0 {
+		return r.file + partial
+	}
+	return r.file
+}
+
+// partial ends the name of a spool that arrives a second time.
+const partial = ".part"
+
+// keepLonger makes what arrived last the spool, unless there is more of it from
+// before.
+func (r *run) keepLonger() error {
+	again, err := os.Stat(r.file + partial)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if st, err := os.Stat(r.file); err == nil && (st.Size() > again.Size() || r.complete() == nil) {
+		return os.Remove(r.file + partial)
+	}
+	return os.Rename(r.file+partial, r.file)
 }
 
 // complete reads the spool here and says whether it is whole.
@@ -192,18 +240,27 @@ func (r *run) collect(ctx context.Context, conn targets.Conn) error {
 	args := []string{"collect", "-keep", "-spool", r.spool}
 	if end, ok := ctx.Deadline(); ok {
 		// Leave time for the way home.
-		wait := max(time.Until(end)-margin/4, time.Second).Round(time.Second)
-		args = append(args, "-wait", wait.String())
+		left := time.Until(end)
+		args = append(args, "-wait", max(left-min(margin/4, left/2), time.Second).Round(time.Second).String())
+	}
+	if r.t.Deadline > 0 && r.a.canResume() {
+		args = append(args, "-within", (r.t.Deadline + margin/2).String())
 	}
 	exit, said, err := r.exec(ctx, conn, args, nil)
 	if err != nil {
 		return err
 	}
+	if strings.Contains(said, wire.NoSpool) {
+		return &GoneError{Spool: r.spool, Why: "it is not on the machine any more"}
+	}
 	if !exit.OK() {
 		return fmt.Errorf("collect %s%s", exit, explain(exit, said))
 	}
 	if err := r.complete(); err != nil {
-		return fmt.Errorf("%w: the agent was killed, or its machine rebooted", err)
+		if strings.Contains(said, wire.GoesOn) {
+			return fmt.Errorf("%w: its task still runs, longer than it may", err)
+		}
+		return &GoneError{Spool: r.spool, Why: "the agent was killed, or its machine rebooted", Err: err}
 	}
 	return nil
 }

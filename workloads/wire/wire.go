@@ -11,6 +11,8 @@
 // spool without an "end" record is torn: the agent, or its machine, died.
 package wire
 
+import "strings"
+
 // Magic is the first line of a spool.
 const Magic = "kernsweep-spool 1\n"
 
@@ -20,6 +22,31 @@ const (
 	Ready = "ready\n"
 	Ended = "ended "
 )
+
+// Words that the controller looks for: what collect says on stderr of a spool
+// that is not there, and of a run that goes on; and how the reason begins of a
+// task that was ended since nobody would ever ask for it.
+const (
+	NoSpool  = "no spool of a run"
+	GoesOn   = "the run goes on"
+	Orphaned = "the kernsweep that began it is gone"
+)
+
+// Resumable is a word of the self-test's line of an agent that knows the flags
+// -owner and -within, and marks its tasks: a run may use one older than this.
+const Resumable = "resumable"
+
+// TaskVariable is in the environment of every process of a task. Its value ends
+// the name of the task's spool, so that what has left the task's process group
+// is still found.
+const TaskVariable = "KERNSWEEP_TASK"
+
+// TaskOf is the value of TaskVariable for a spool: what stands between the last
+// "-" of its path and its ending.
+func TaskOf(spool string) string {
+	spool = strings.TrimSuffix(spool, ".spool")
+	return spool[strings.LastIndexByte(spool, '-')+1:]
+}
 
 // Record types. Bodies of begin, task, value and end are "key=value" lines.
 const (
