@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -156,6 +157,20 @@ func newFile(dir string, b []byte) (string, error) {
 }
 
 const tmpPrefix = ".new-"
+
+// tidyAge of a file that nobody is about to put in place: that takes no time, and
+// only who has the folder's lock does it.
+const tidyAge = time.Second
+
+// tidy removes what killed processes were about to put in place.
+func (g *guard) tidy() {
+	files, _ := filepath.Glob(filepath.Join(g.f.dir, tmpPrefix+"*")) // the pattern is right
+	for _, path := range files {
+		if st, err := os.Lstat(path); err == nil && time.Since(st.ModTime()) > tidyAge {
+			_ = os.Remove(path)
+		}
+	}
+}
 
 // publish puts a new file at path unless there is one: then the error is
 // fs.ErrExist.

@@ -15,9 +15,6 @@ import (
 // EnvFolder names the environment variable that names the folder.
 const EnvFolder = "KERNSWEEP_LEASES"
 
-// tidyAge of a file that no process can still be writing.
-const tidyAge = 10 * time.Minute
-
 // Folder holds the leases of a machine, or of several that share it.
 type Folder struct {
 	dir     string
@@ -62,18 +59,7 @@ func Open(dir string) (*Folder, error) {
 	if err := f.make(); err != nil {
 		return nil, err
 	}
-	f.tidy()
 	return f, nil
-}
-
-// tidy removes files that killed processes were about to put in place.
-func (f *Folder) tidy() {
-	files, _ := filepath.Glob(filepath.Join(f.dir, tmpPrefix+"*"))
-	for _, path := range files {
-		if st, err := os.Lstat(path); err == nil && f.clock.now().Sub(st.ModTime()) > tidyAge {
-			_ = os.Remove(path)
-		}
-	}
 }
 
 // Dir is the folder's path.

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	mutexFile = "lock"      // flock(2) on it
-	mutexExcl = "lock.excl" // exists while somebody has the lock, where flock does not work
+	mutexFile = "folder.lock" // flock(2) on it
+	mutexExcl = "taken.lock"  // exists while somebody has the lock, where flock does not work
 	mutexTry  = 5 * time.Millisecond
 	// mutexTries at least fail before a holder is taken for stuck: a process that
 	// was stopped itself must not judge by the time alone.

@@ -60,9 +60,14 @@ func (t *taking) run(ctx context.Context) error {
 	}
 	tick := time.NewTicker(t.k.f.times.poll)
 	defer tick.Stop()
+	first := true
 	for {
 		var b *blocked
 		err := t.k.f.change(ctx, func(g *guard) (err error) {
+			if first {
+				g.tidy()
+				first = false
+			}
 			b, err = t.attempt(g)
 			return err
 		})
@@ -92,12 +97,12 @@ func (t *taking) run(ctx context.Context) error {
 // tell says once for whom it waits.
 func (t *taking) tell(b *blocked) {
 	what := t.wants[t.at].What
-	text := fmt.Sprintf("%s is held by %s since %s; waiting for it, %d before us; Ctrl-C gives up", what, b.by, stamp(b.by.Since), b.before)
+	text := fmt.Sprintf("%s is held by %s since %s; waiting for it, %d before us", what, b.by, stamp(b.by.Since), b.before)
 	switch {
 	case b.watch != "":
 		text = fmt.Sprintf("%s: %s; watching for %s whether its holder lives", what, b.watch, t.k.f.times.watch)
 	case b.queued:
-		text = fmt.Sprintf("%s: waiting behind %s, who waits since %s; Ctrl-C gives up", what, b.by, stamp(b.by.Since))
+		text = fmt.Sprintf("%s: waiting behind %s, who waits since %s", what, b.by, stamp(b.by.Since))
 	}
 	if text != t.said {
 		t.said = text
