@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/google/renameio/v2"
 )
 
 // Iperf measures the throughput of a network transfer between a target and a
@@ -198,6 +200,12 @@ func (w *Iperf) Prepare(ctx context.Context, env *Env) error {
 // Run implements Workload. The target's files have plain names, the peer's
 // begin with "peer-"; iperf.json says who listened and what was run.
 func (w *Iperf) Run(ctx context.Context, env *Env) error {
+	if p, err := keptPlan(env.Dir); p != nil || err != nil { // begun by an earlier session
+		if err != nil {
+			return err
+		}
+		return p.run(ctx, env)
+	}
 	p, err := w.plan(ctx, env)
 	if err != nil {
 		return err
@@ -206,8 +214,24 @@ func (w *Iperf) Run(ctx context.Context, env *Env) error {
 	if err != nil {
 		return fmt.Errorf("iperf: %w", err)
 	}
-	if err := os.WriteFile(filepath.Join(env.Dir, iperfPlanFile), append(text, '\n'), 0o644); err != nil {
+	if err := renameio.WriteFile(filepath.Join(env.Dir, iperfPlanFile), append(text, '\n'), 0o644); err != nil {
 		return fmt.Errorf("iperf: keep the plan of the trial: %w", err)
 	}
 	return p.run(ctx, env)
+}
+
+// keptPlan is the plan of a trial that was begun in dir, nil when none was.
+func keptPlan(dir string) (*iperfPlan, error) {
+	text, err := os.ReadFile(filepath.Join(dir, iperfPlanFile))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	p := &iperfPlan{}
+	if err == nil {
+		err = json.Unmarshal(text, p)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("iperf: the plan of the trial that was begun: %w", err)
+	}
+	return p, nil
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -133,9 +135,8 @@ func (k *Kernbench) Run(ctx context.Context, env *Env) error {
 	if err != nil {
 		return err
 	}
-	clean := append([]string{"sh", "-c", cleanScript, "sh", p.log}, k.makeArgs(p, "clean")...)
-	if err := p.run(ctx, "make clean", clean...); err != nil {
-		return p.explain(ctx, err)
+	if err := k.clean(ctx, p, env.Dir); err != nil {
+		return err
 	}
 	argv := append([]string{"exec", "--", "sh", "-c", makeScript, "sh", p.log}, k.makeArgs(p, jobs)...)
 	err = env.Target.Agent.Run(ctx, Task{Argv: append(argv, k.Goals...), Env: kernbenchEnv(),
@@ -144,6 +145,22 @@ func (k *Kernbench) Run(ctx context.Context, env *Env) error {
 		return err
 	}
 	return p.fetch(ctx, env.Dir)
+}
+
+// cleaned is there once the tree was clean: a trial that is taken up again must
+// not clean what its build has made since.
+const cleaned = "cleaned"
+
+func (k *Kernbench) clean(ctx context.Context, p *kernbenchPlace, dir string) error {
+	mark := filepath.Join(dir, cleaned)
+	if _, err := os.Stat(mark); err == nil {
+		return nil
+	}
+	argv := append([]string{"sh", "-c", cleanScript, "sh", p.log}, k.makeArgs(p, "clean")...)
+	if err := p.run(ctx, "make clean", argv...); err != nil {
+		return p.explain(ctx, err)
+	}
+	return os.WriteFile(mark, []byte("make clean in "+p.build+"\n"), 0o644)
 }
 
 func (k *Kernbench) makeArgs(p *kernbenchPlace, more ...string) []string {

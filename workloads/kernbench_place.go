@@ -165,19 +165,26 @@ const (
 )
 
 // fetch brings the build's log. A log that cannot be had is noted, and does not
-// change how the trial ended.
+// change how the trial ended; what came earlier is kept then.
 func (p *kernbenchPlace) fetch(ctx context.Context, dir string) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
-	f, err := os.Create(filepath.Join(dir, buildLog))
+	part := filepath.Join(dir, buildLog+".part")
+	f, err := os.Create(part)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	if err := p.conn.Get(ctx, p.log, io.Writer(f)); err != nil {
-		return os.WriteFile(filepath.Join(dir, buildLogErr), []byte(err.Error()+"\n"), 0o644)
+	getErr := p.conn.Get(ctx, p.log, io.Writer(f))
+	if err := f.Close(); err != nil {
+		return err
 	}
-	return f.Close()
+	if getErr != nil {
+		err = os.WriteFile(filepath.Join(dir, buildLogErr), []byte(getErr.Error()+"\n"), 0o644)
+		if _, there := os.Stat(filepath.Join(dir, buildLog)); there == nil {
+			return errors.Join(err, os.Remove(part))
+		}
+	}
+	return errors.Join(err, os.Rename(part, filepath.Join(dir, buildLog)))
 }
 
 // lastLines is the end of a text as it follows a sentence.

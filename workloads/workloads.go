@@ -80,6 +80,9 @@ type Workload interface {
 	Estimate() time.Duration
 	// Run executes one trial. The raw files are in env.Dir afterwards, whatever
 	// the error. An error that is none of the types above is infrastructure.
+	// It is called a second time, in the same Dir and over agents that begin
+	// nothing, to take up a trial that an earlier session left: nothing of the
+	// trial's own may be done again then, and no file may be lost.
 	Run(ctx context.Context, env *Env) error
 	// Parse reads the values from an attempt's raw files. It is pure.
 	Parse(files fs.FS) (Parsed, error)
