@@ -1,10 +1,8 @@
 package main
 
 import (
-	"bytes"
+	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -13,43 +11,51 @@ import (
 	"kernsweep/orchestrator/results"
 )
 
+// rerun is one command line of rerun.
+type rerun struct {
+	plan.Filter
+	failed, alone, strict bool
+
+	run   *results.Run
+	state *results.State
+	whole plan.Plan
+}
+
 func (a *app) rerunCmd() *cobra.Command {
-	var only plan.Filter
-	var failed bool
+	var r rerun
 	c := &cobra.Command{
 		Use:   "rerun RUN",
-		Short: "Add attempts to a finished run, and refresh its report",
-		Long: `Add attempts to a finished run, and refresh its report. RUN is a name, a unique
-beginning of one, a path, or "latest". Earlier attempts are kept; the newest valid one counts.`,
-		Example: "  kernsweep rerun latest --failed\n  kernsweep rerun latest --target wl500gpv2",
+		Short: "Measure part of a run again, as a later session of the same run, and refresh its report",
+		Long: `Measure part of a run again, as a later session of the same run, and refresh its report. RUN is a
+name, a unique beginning of one, a path, or "latest". Earlier attempts are kept; the newest valid one counts.
+
+Whole blocks are repeated: every block of a target that holds something selected, with all its kernels, in the
+plan's order. One kernel alone, measured on another day, would be compared across days. --workload narrows the
+blocks to these workloads. --only-failed-cells repeats no more than what failed, and says what that costs.
+
+The images and agents are the run's own, from the store beside the run directories, whatever became of the
+files since. Everything else, such as addresses and secrets, is as -f says today; each difference from the run's
+beginning is a warning, and with --strict all of them together are a refusal. A new image wants a new run. The
+configuration of then is kept as testbeds.hcl in the run directory, with relative paths from where it was.
+
+What --until left out is no failure: resume measures it. resume also goes on with a run that was cut off,
+without repeating what it measured.`,
+		Example: "  kernsweep rerun latest --failed\n  kernsweep rerun latest --target wl500gpv2 --workload iperf\n  kernsweep rerun latest --only-failed-cells --strict",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			run, err := a.findRun(args[0])
 			if err != nil {
 				return err
 			}
-			lab, err := a.load()
-			if err != nil {
-				return err
-			}
-			p, err := a.selectRerun(lab, run, only, failed)
-			if err != nil {
-				return err
-			}
-			if err := a.notReady(lab, p); err != nil {
-				return err
-			}
-			release, err := a.claim(lab, p)
-			if err != nil {
-				return err
-			}
-			defer release()
-			a.warnDifferences(lab, run)
-			return a.execute(c.Context(), lab, p, run, beginning{why: "rerun"})
+			r.run = run
+			return a.rerun(c.Context(), &r)
 		},
 	}
-	filterFlags(c, &only)
-	c.Flags().BoolVar(&failed, "failed", false, "only what did not end ok, or never ran")
+	filterFlags(c, &r.Filter)
+	f := c.Flags()
+	f.BoolVar(&r.failed, "failed", false, "what did not end ok, or never ran")
+	f.BoolVar(&r.alone, "only-failed-cells", false, "as --failed, but without the rest of the blocks")
+	f.BoolVar(&r.strict, "strict", false, "refuse when anything differs from the run's beginning")
 	return c
 }
 
@@ -61,53 +67,162 @@ func (a *app) findRun(name string) (*results.Run, error) {
 	return run, nil
 }
 
+func (a *app) rerun(ctx context.Context, r *rerun) error {
+	if h, ok := r.run.HeldBy(); ok {
+		return &statusError{exitInfra, &results.LockedError{Dir: r.run.Dir(), Holder: h, Hint: "wait for it, or end it"}}
+	}
+	lab, err := a.load()
+	if err != nil {
+		return err
+	}
+	p, err := a.selectRerun(lab, r)
+	if err != nil {
+		return err
+	}
+	diffs, err := a.fromStore(ctx, lab, p, r.run, r.strict)
+	if err != nil {
+		return err
+	}
+	if err := a.notReady(lab, p); err != nil {
+		return err
+	}
+	release, err := a.claim(lab, p)
+	if err != nil {
+		return err
+	}
+	defer release()
+	seen, err := noteAll(ctx, r.run, len(r.state.Journal.Records), diffs)
+	if err != nil {
+		return &statusError{exitInfra, err}
+	}
+	return a.execute(ctx, lab, p, r.run, beginning{why: r.why(), seen: seen})
+}
+
+// noteAll leaves the differences in the journal, and says how many records it
+// holds then. had is how many it held when the rerun was planned.
+func noteAll(ctx context.Context, run *results.Run, had int, notes []string) (int, error) {
+	if len(notes) == 0 {
+		return had, nil
+	}
+	w, err := run.OpenWriter(who())
+	if err != nil {
+		return 0, err
+	}
+	defer w.Close()
+	if n := len(w.Before.Records); n != had {
+		return 0, fmt.Errorf("run %s went on while this was planned (%d records, now %d): give the command again", run.Name(), had, n)
+	}
+	for _, n := range notes {
+		if _, err := w.Append(ctx, results.Record{Kind: results.KindNote, Note: "since the run began: " + n}); err != nil {
+			return 0, err
+		}
+	}
+	j, err := run.Journal()
+	if err != nil {
+		return 0, err
+	}
+	return len(j.Records), nil
+}
+
+// why is what the journal says of the session.
+func (r *rerun) why() string {
+	switch {
+	case r.alone:
+		return "rerun of failed cells alone"
+	case r.failed:
+		return "rerun of blocks with failures"
+	}
+	return "rerun of whole blocks"
+}
+
 // selectRerun is the part of the run's own plan that is to be executed again.
-func (a *app) selectRerun(lab *config.Lab, run *results.Run, f plan.Filter, failed bool) (*plan.Plan, error) {
-	var whole plan.Plan
-	if _, err := run.ReadPlan(&whole); err != nil {
+func (a *app) selectRerun(lab *config.Lab, r *rerun) (*plan.Plan, error) {
+	if _, err := r.run.ReadPlan(&r.whole); err != nil {
 		return nil, usage(err)
 	}
-	state, err := run.State()
-	if err != nil {
+	var err error
+	if r.state, err = r.run.State(); err != nil {
 		return nil, err
 	}
-	var want func(results.Slot) bool
-	if failed {
-		want = func(s results.Slot) bool {
-			t := state.Model.Slot(s)
+	s := plan.Selection{Filter: r.Filter, Alone: r.alone}
+	left := map[results.SlotKey]bool{} // by --until
+	if r.failed || r.alone {
+		cut := cuts(r.state.Journal.Records)
+		s.Want = func(slot results.Slot) bool {
+			t := r.state.Model.Slot(slot)
+			if t == nil && cut[slot.Target] > 0 && slot.Block >= cut[slot.Target] {
+				left[slot.Key()] = true
+				return false
+			}
 			return t == nil || t.Outcome() != results.OK && t.Outcome() != results.NotApplicable
 		}
 	}
-	p, err := whole.Select(lab, f, want)
+	p, err := r.whole.Repeated(lab, s)
 	if err != nil {
 		return nil, usage(err)
 	}
-	if len(p.Lanes) == 0 {
-		if failed {
-			return nil, &statusError{0, fmt.Errorf("nothing to do: in %s everything selected ended ok", run.Name())}
-		}
-		return nil, usage(fmt.Errorf("nothing of %s is selected", run.Name()))
+	if n := len(left); n > 0 {
+		fmt.Fprintf(a.err, "%d trials were left out for --until, and are left to: kernsweep resume %s\n", n, r.run.Name())
 	}
+	if len(p.Lanes) == 0 {
+		if s.Want != nil {
+			return nil, &statusError{0, fmt.Errorf("nothing to do: in %s everything selected ended ok", r.run.Name())}
+		}
+		return nil, usage(fmt.Errorf("nothing of %s is selected: no target has all of that", r.run.Name()))
+	}
+	a.sayCost(lab, r, p, s)
 	return p, nil
 }
 
-// warnDifferences names what changed since the run began: the configuration, an
-// image, kernsweep itself.
-func (a *app) warnDifferences(lab *config.Lab, run *results.Run) {
-	warn := func(format string, v ...any) { fmt.Fprintf(a.err, "warning: "+format+"\n", v...) }
-	if v := version(); v != run.Meta.Version {
-		warn("the run began with kernsweep %s, this is %s", run.Meta.Version, v)
-	}
-	old, err := os.ReadFile(filepath.Join(run.Dir(), "testbeds.hcl"))
-	if err == nil && !bytes.Equal(old, sourceCopy(lab)) {
-		warn("the configuration is not the one the run began with (kept as %s)", filepath.Join(run.Dir(), "testbeds.hcl"))
-	}
-	for path, was := range run.Meta.Images {
-		switch now, err := hashFile(path); {
-		case err != nil:
-			warn("image %s: %v", path, err)
-		case now != was:
-			warn("image %s has changed since the run began: old and new attempts are of different kernels", path)
+// cuts are the first blocks that --until left out, by lane.
+func cuts(records []results.Record) map[string]int {
+	first := map[string]int{}
+	for _, rec := range records {
+		if rec.Kind == results.KindCut && rec.Cut != nil && (first[rec.Lane] == 0 || rec.Cut.Block < first[rec.Lane]) {
+			first[rec.Lane] = rec.Cut.Block
 		}
 	}
+	return first
+}
+
+// sayCost says what is repeated, and what the other way would repeat.
+func (a *app) sayCost(lab *config.Lab, r *rerun, p *plan.Plan, s plan.Selection) {
+	sessions := r.state.Model.Sessions
+	if n := len(sessions); n > 0 && (sessions[n-1].Ended.IsZero() || sessions[n-1].Interrupted) {
+		fmt.Fprintf(a.err, "%s did not come to its end: kernsweep resume %s goes on with it, without repeating what it measured\n", r.run.Name(), r.run.Name())
+	}
+	s.Alone = !s.Alone
+	other, err := r.whole.Repeated(lab, s)
+	if err != nil {
+		other = &plan.Plan{} // of what is not done nothing needs saying
+	}
+	for _, l := range p.Lanes {
+		var o plan.Lane
+		for _, x := range other.Lanes {
+			if x.Target == l.Target {
+				o = x
+			}
+		}
+		differ := o.Measured() > 0 && o.Measured() != l.Measured()
+		text := fmt.Sprintf("repeats %s of %s (%s, about %s) as session %d", counted(l.Rounds(), "whole block"), l.Target,
+			counted(l.Measured(), "trial"), plan.Round(l.Estimate), len(sessions)+1)
+		switch {
+		case r.alone:
+			text = fmt.Sprintf("repeats %s of %s (about %s) as session %d", counted(l.Measured(), "trial"), l.Target, plan.Round(l.Estimate), len(sessions)+1)
+			if differ {
+				text += fmt.Sprintf(", and compares kernels of different days; without --only-failed-cells it is %s (%s, about %s)",
+					counted(o.Rounds(), "whole block"), counted(o.Measured(), "trial"), plan.Round(o.Estimate))
+			}
+		case differ && r.failed:
+			text += fmt.Sprintf("; --only-failed-cells repeats %s, but compares kernels of different days", counted(o.Measured(), "trial"))
+		}
+		fmt.Fprintln(a.err, text)
+	}
+}
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }

@@ -56,6 +56,10 @@ func (a *app) resume(c *cobra.Command, run *results.Run) error {
 	if _, err := p.Select(lab, plan.Filter{}, nil); err != nil {
 		return usage(err)
 	}
+	diffs, err := a.fromStore(c.Context(), lab, p, run, false)
+	if err != nil {
+		return err
+	}
 	if err := a.notReady(lab, p); err != nil {
 		return err
 	}
@@ -64,8 +68,11 @@ func (a *app) resume(c *cobra.Command, run *results.Run) error {
 		return err
 	}
 	defer release()
-	a.warnDifferences(lab, run)
-	return a.execute(c.Context(), lab, p, run, beginning{resume: true, why: "resume", seen: len(state.Journal.Records)})
+	seen, err := noteAll(c.Context(), run, len(state.Journal.Records), diffs)
+	if err != nil {
+		return &statusError{exitInfra, err}
+	}
+	return a.execute(c.Context(), lab, p, run, beginning{resume: true, why: "resume", seen: seen})
 }
 
 // orderly says that the newest controller of a run came to its end.

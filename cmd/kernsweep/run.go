@@ -36,7 +36,7 @@ Exit status: 0 all trials ok, 1 a kernel or workload failed, 2 usage or configur
 				return err
 			}
 			defer release()
-			run, err := a.createRun(lab, p, args)
+			run, err := a.createRun(c.Context(), lab, p, args)
 			if err != nil {
 				return err
 			}
