@@ -163,22 +163,37 @@ func ping(ctx context.Context, client *ssh.Client) error {
 }
 
 // roundTrip is the time of one round trip, measured once.
-func (c *conn) roundTrip(ctx context.Context) time.Duration {
+func (c *conn) roundTrip(ctx context.Context) (time.Duration, error) {
 	c.mu.Lock()
 	rtt := c.rtt
 	c.mu.Unlock()
 	if rtt > 0 {
-		return rtt
+		return rtt, nil
 	}
 	start := time.Now()
 	if err := c.ping(ctx); err != nil {
-		return 0
+		return 0, err
 	}
 	rtt = time.Since(start)
 	c.mu.Lock()
 	c.rtt = rtt
 	c.mu.Unlock()
-	return rtt
+	return rtt, nil
+}
+
+// ifLost is nil while the server answers; otherwise it ends the link, and is ctx's
+// error or a *targets.LinkError of phase.
+func (c *conn) ifLost(ctx context.Context, phase string) error {
+	err := c.ping(ctx)
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	}
+	c.setCause(err)
+	c.link.Close()
+	return c.lostError(phase, err)
 }
 
 // lostError is the *targets.LinkError of a link found dead in phase.

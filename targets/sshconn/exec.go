@@ -112,13 +112,8 @@ func (c *conn) withoutStatus(ctx context.Context, st *streams) (targets.Exit, er
 	if err := st.firstError(); err != nil {
 		return targets.Exit{}, err
 	}
-	if err := c.ping(ctx); err != nil {
-		if ctx.Err() != nil {
-			return targets.Exit{}, ctx.Err()
-		}
-		c.setCause(err)
-		c.link.Close()
-		return targets.Exit{}, c.lostError("exec", err)
+	if err := c.ifLost(ctx, "exec"); err != nil {
+		return targets.Exit{}, err
 	}
 	return targets.Exit{NoStatus: true}, nil
 }

@@ -83,13 +83,8 @@ func (c *conn) start(ctx context.Context, request string, payload []byte) (*sess
 // afterEarlyClose returns nil if the request may be made again: the link lives
 // and the server is one that is known not to have started the command.
 func (c *conn) afterEarlyClose(ctx context.Context, attempts int) error {
-	if err := c.ping(ctx); err != nil {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		c.setCause(err)
-		c.link.Close()
-		return c.lostError("exec", err)
+	if err := c.ifLost(ctx, "exec"); err != nil {
+		return err
 	}
 	if attempts < maxRefusals && strings.Contains(string(c.client.ServerVersion()), "dropbear") {
 		return nil

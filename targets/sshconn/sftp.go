@@ -50,7 +50,13 @@ func (c *conn) openSFTP(ctx context.Context) (*sftpSession, error) {
 		return nil, err
 	}
 	x := &sftpSession{s: s, requests: nearRequests}
-	if c.roundTrip(ctx) >= farAway {
+	rtt, err := c.roundTrip(ctx)
+	if err != nil && ctx.Err() == nil {
+		c.setCause(err)
+		c.link.Close()
+		return nil, c.lostError("transfer", err)
+	}
+	if rtt >= farAway {
 		x.requests = farRequests
 	}
 	go func() { _, _ = io.Copy(io.Discard, s.ch.Stderr()) }()
@@ -69,10 +75,8 @@ func (c *conn) openSFTP(ctx context.Context) (*sftpSession, error) {
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("the sftp server had not answered: %w", ctx.Err())
 	}
-	if lost := c.ping(ctx); lost != nil {
-		c.setCause(lost)
-		c.link.Close()
-		return nil, c.lostError("transfer", lost)
+	if err := c.ifLost(ctx, "transfer"); err != nil {
+		return nil, err
 	}
 	return nil, c.withoutSFTP(answer.complaint(err))
 }
@@ -216,10 +220,8 @@ func (c *conn) explainSFTP(ctx context.Context, err error, name string) error {
 	case errors.Is(err, fs.ErrPermission):
 		return explainFile(targets.Exit{}, "Permission denied")
 	case !errors.As(err, &status):
-		if lost := c.ping(ctx); lost != nil {
-			c.setCause(lost)
-			c.link.Close()
-			return c.lostError("transfer", lost)
+		if lost := c.ifLost(ctx, "transfer"); lost != nil {
+			return lost
 		}
 		return err
 	}

@@ -5,10 +5,8 @@ import (
 	"io"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"sync"
-	"syscall"
 	"testing"
 
 	"golang.org/x/crypto/ssh"
@@ -31,7 +29,13 @@ const (
 	SilentExec   Fault = "never answers the request for a command"
 	NoStatus     Fault = "closes the session without an exit status"
 	OpenRefused  Fault = "refuses every session"
-	NoForwarding Fault = "refuses to forward"
+	HalfBanner   Fault = "says half of its version and nothing more"
+	EndlessLines Fault = "says lines without end before its version"
+	NeverStatus  Fault = "ends a command's output and never says how it ended"
+	NeverCloses  Fault = "says how a command ended and never closes the session"
+	NeverEnds    Fault = "says how a command ended and ends nothing"
+	SilentSFTP   Fault = "starts SFTP and never answers"
+	DeadLinkSFTP Fault = "starts SFTP and hears nothing from then on"
 )
 
 // FakeOptions of a fake server.
@@ -41,6 +45,9 @@ type FakeOptions struct {
 	Password string // accepted as a password; "" = none
 	Question bool   // the password is only accepted keyboard-interactively
 	Config   ssh.Config
+	// Mute is after how many writes of its own the server is silent for ever; 0 =
+	// never. The first is its version, then come the packets of the handshake.
+	Mute int
 }
 
 // Fake is an SSH server inside the test, on 127.0.0.1.
@@ -156,7 +163,7 @@ func (f *Fake) accept() {
 		f.mu.Unlock()
 		f.wg.Go(func() {
 			defer c.Close()
-			f.serve(&freezing{Conn: c, f: f})
+			f.serve(&freezing{Conn: c, f: f, left: f.o.Mute})
 		})
 	}
 }
@@ -164,7 +171,8 @@ func (f *Fake) accept() {
 // freezing stops reading and writing once its server is frozen.
 type freezing struct {
 	net.Conn
-	f *Fake
+	f    *Fake
+	left int // writes until it is mute, 0 = no end to them
 }
 
 func (c *freezing) Read(p []byte) (int, error) {
@@ -184,8 +192,17 @@ func (c *freezing) Write(p []byte) (int, error) {
 		<-c.f.ended
 		return 0, io.EOF
 	default:
-		return c.Conn.Write(p)
 	}
+	switch c.left { // one goroutine writes at a time
+	case 0:
+	case -1:
+		return len(p), nil
+	case 1:
+		c.left = -1
+	default:
+		c.left--
+	}
+	return c.Conn.Write(p)
 }
 
 func (f *Fake) serve(c net.Conn) {
@@ -196,6 +213,13 @@ func (f *Fake) serve(c net.Conn) {
 	case SilentBanner:
 		_, _ = io.WriteString(c, "SSH-2.0-Silent_1.0\r\n")
 		<-f.ended
+		return
+	case HalfBanner:
+		_, _ = io.WriteString(c, "SSH-2.0-Ha")
+		<-f.ended
+		return
+	case EndlessLines:
+		f.lines(c)
 		return
 	case Garbage:
 		_, _ = io.WriteString(c, "HTTP/1.0 400 Bad Request\r\n\r\n")
@@ -218,65 +242,5 @@ func (f *Fake) serve(c net.Conn) {
 	f.wg.Go(func() { ssh.DiscardRequests(requests) })
 	for n := range channels {
 		f.channel(n)
-	}
-}
-
-func (f *Fake) channel(n ssh.NewChannel) {
-	switch {
-	case f.o.Fault == SilentOpen:
-		return
-	case f.o.Fault == OpenRefused:
-		_ = n.Reject(ssh.ConnectionFailed, "open failed")
-		return
-	case n.ChannelType() != "session":
-		_ = n.Reject(ssh.Prohibited, "open failed")
-		return
-	}
-	ch, requests, err := n.Accept()
-	if err != nil {
-		return
-	}
-	f.wg.Go(func() {
-		defer ch.Close()
-		for r := range requests {
-			switch {
-			case f.o.Fault == SilentExec:
-				<-f.ended
-				return
-			case r.Type == "exec":
-				_ = r.Reply(true, nil)
-				f.run(ch, r.Payload)
-				return
-			default:
-				_ = r.Reply(false, nil)
-			}
-		}
-	})
-}
-
-// run runs a command line and reports how it ended.
-func (f *Fake) run(ch ssh.Channel, payload []byte) {
-	var m struct{ Line string }
-	if ssh.Unmarshal(payload, &m) != nil {
-		return
-	}
-	cmd := exec.Command(f.o.Shell, "-c", m.Line)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Stdout, cmd.Stderr = ch, ch.Stderr()
-	if cmd.Start() != nil {
-		return
-	}
-	done := make(chan struct{})
-	f.wg.Go(func() {
-		select {
-		case <-f.ended:
-			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
-		case <-done:
-		}
-	})
-	_ = cmd.Wait()
-	close(done)
-	if f.o.Fault != NoStatus {
-		_, _ = ch.SendRequest("exit-status", false, ssh.Marshal(struct{ Code uint32 }{uint32(cmd.ProcessState.ExitCode())}))
 	}
 }
