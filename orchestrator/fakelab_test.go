@@ -226,7 +226,7 @@ func (f *fakeLab) dial(ctx context.Context, s targets.SSH, o targets.DialOptions
 
 func newFakeLab(t *testing.T, scenarios map[string]workloads.Workload) *fakeLab {
 	f := &fakeLab{m: newMachine(t)}
-	tgt := &config.Target{Target: targets.Target{Name: "box", Arch: runtime.GOARCH, Boot: f.m, Timeout: targets.Timeouts{Boot: 10 * time.Second}}, BootKind: "fake", Agent: "auto", Scale: 1, Quarantine: 2}
+	tgt := &config.Target{Target: targets.Target{Name: "box", Arch: runtime.GOARCH, Boot: f.m, Timeout: targets.Timeouts{Boot: 10 * time.Second}}, BootKind: "fake", Agent: "auto", Scale: 1, Quarantine: 2, Failures: config.Failures{Retries: 1}}
 	w := &config.Workload{Kind: "echo", Name: "w"}
 	for name, run := range scenarios {
 		w.Scenarios = append(w.Scenarios, config.Scenario{Name: name, Run: run, Common: workloads.Common{Peer: "controller"}})

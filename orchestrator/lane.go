@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
-	"time"
 
 	"go.uber.org/zap"
 
@@ -24,17 +23,17 @@ type lane struct {
 	target *targets.Target // a copy: drivers may fill in host and port
 	log    *zap.Logger
 
-	boots     int                     // numbered so far
-	attempts  map[results.SlotKey]int // made so far
-	crashes   map[string]int          // kernel -> failures to boot, or panics
-	crash     map[string]string       // kernel -> first cause
-	infra     int                     // infrastructure failures in a row
-	cause     string                  // of the first of them
-	lastID    string                  // boot_id of the boot before
-	verified  bool                    // a boot counted in this session
-	pushed    *deploy.Agent           // what to remove at the end; nil: nothing
-	withdrawn string                  // first cause, once the target is given up
-	console   *consoleLog             // of the newest boot; nil: none
+	boots    int                     // numbered so far
+	attempts map[results.SlotKey]int // made so far
+	lastID   string                  // boot_id of the boot before
+	verified bool                    // a boot counted in this session
+	pushed   *deploy.Agent           // what to remove at the end; nil: nothing
+	console  *consoleLog             // of the newest boot; nil: none
+
+	standing
+	costs  *plan.Costs
+	cut    *results.Cut // what --until leaves out; nil: nothing yet
+	noTime bool         // not even for the pause after a failure
 
 	touched  bool        // a boot was asked for in this session
 	at       string      // kernel of the proven boot that the target is in; "" = not known
@@ -60,11 +59,12 @@ func (r *Runner) newLane(p *plan.Lane) (*lane, error) {
 	t.Dial, t.Serve, t.Agent = r.Dial, r.Serve, AgentBytes
 	l := &lane{r: r, plan: p, conf: conf, target: &t, log: r.Log.With(zap.String("target", p.Target)),
 		boots: r.Run.NextBoot(p.Target, r.Before) - 1, attempts: attemptsBefore(r.Before, p.Target),
-		crashes: map[string]int{}, crash: map[string]string{}, ending: ending{over: make(chan struct{})}}
+		standing: newStanding(), costs: plan.NewCosts(r.Lab, r.Plan, p.Target, r.History), ending: ending{over: make(chan struct{})}}
 	if t.Power != nil && !targets.TraitsOf(t.Boot).Local {
 		l.supplied(t.Power)
 	}
 	if r.Resume {
+		l.standing = policyBefore(r.Before, p.Target)
 		l.inherit()
 	}
 	return l, nil
@@ -86,10 +86,12 @@ func attemptsBefore(m *results.Model, lane string) map[results.SlotKey]int {
 
 func (l *lane) run(ctx context.Context) {
 	l.record(ctx, results.Record{Kind: results.KindLane, Note: results.NoteBegan})
-	l.wake(ctx)
+	if l.withdrawn == "" && l.startable(ctx, 0) {
+		l.wake(ctx)
+	}
 	last := results.Record{Kind: results.KindLane, Note: results.NoteEnded}
-	for _, b := range l.plan.Boots {
-		if ctx.Err() == nil {
+	for i, b := range l.plan.Boots {
+		if ctx.Err() == nil && l.startable(ctx, i) {
 			l.boot(ctx, b)
 		}
 	}
@@ -141,12 +143,18 @@ func (l *lane) boot(ctx context.Context, b plan.Boot) {
 	if s := l.adopt(ctx, b); s != nil {
 		todo = s.trials(ctx, s.resumed(ctx, todo))
 	}
+	tries := 0
 	for again := false; len(todo) > 0 && ctx.Err() == nil; again = true {
 		if why := l.skipReason(b, again); why != "" {
 			l.conclude(ctx, todo, results.Skipped, why)
 			return
 		}
+		if !l.bootable(ctx, b, todo) {
+			return
+		}
+		took := l.r.night.stopwatch()
 		s, err := l.start(ctx, b)
+		err = l.excuse(ctx, b, err)
 		var crash *targets.BootError
 		switch {
 		case err == nil && again && l.verified && l.onlyOnce() && s.record.BootID != l.lastID:
@@ -155,6 +163,7 @@ func (l *lane) boot(ctx context.Context, b plan.Boot) {
 			return
 		case err == nil:
 			l.lastID, l.verified = s.record.BootID, true
+			l.costs.SawBoot(b.Kernel, took())
 			todo = s.trials(ctx, todo)
 		case ctx.Err() != nil:
 			return
@@ -164,52 +173,18 @@ func (l *lane) boot(ctx context.Context, b plan.Boot) {
 			l.fallen(l.boots, b.Kernel)
 			l.conclude(ctx, todo, results.BootFailed, why)
 			l.recover(ctx, l.knownGood(), fmt.Sprintf("boot %d (kernel %s: %s)", l.boots, b.Kernel, crash.Stage))
+			l.costs.SawFailure(b.Kernel, took())
 			return
 		default:
 			l.failed(ctx, err)
 			l.recover(ctx, l.knownGood(), fmt.Sprintf("boot %d (kernel %s)", l.boots, b.Kernel))
+			tries++
+			if why, over := l.despair(err, tries); over && l.withdrawn == "" {
+				l.conclude(ctx, todo, results.Lost, why)
+				return
+			}
 			l.pause(ctx)
 		}
-	}
-}
-
-// crashed counts a kernel's failure.
-func (l *lane) crashed(kernel, why string) {
-	l.crashes[kernel]++
-	if l.crash[kernel] == "" {
-		l.crash[kernel] = why
-	}
-}
-
-// failed counts an infrastructure failure and withdraws the target when there
-// were too many in a row, or when its outlet is another machine's.
-func (l *lane) failed(ctx context.Context, err error) {
-	if l.infra++; l.infra == 1 {
-		l.cause = err.Error()
-	}
-	l.log.Warn("infrastructure failure", zap.Int("in_a_row", l.infra), zap.Error(err))
-	l.record(ctx, results.Record{Kind: results.KindNote, Note: fmt.Sprintf("infrastructure failure %d of %d: %v", l.infra, l.conf.Quarantine, err)})
-	switch {
-	case l.misled(err):
-		l.withdrawn = err.Error()
-	case l.infra >= l.conf.Quarantine && l.withdrawn == "":
-		l.withdrawn = l.cause
-		if last := err.Error(); last != l.cause {
-			l.withdrawn += "; last: " + last
-		}
-	}
-}
-
-// pause gives whatever failed time to come back: a switch, a PDU, an SSH server.
-func (l *lane) pause(ctx context.Context) {
-	if l.withdrawn != "" || l.r.Pause <= 0 {
-		return
-	}
-	t := time.NewTimer(l.r.Pause << (l.infra - 1))
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
 	}
 }
 

@@ -37,9 +37,10 @@ type Runner struct {
 	// Local is the controller itself, as a peer.
 	Local targets.Conn
 	Log   *zap.Logger
-	// Pause before a boot is tried again after an infrastructure failure, doubled
-	// with each one in a row.
-	Pause time.Duration
+	// Until is when the run should be over: nothing is begun that would not be. Zero
+	// is whenever. History tells how long things take until the run has seen it.
+	Until   time.Time
+	History plan.History
 	// Observe sees every record once it is durable, one at a time. It must not block.
 	Observe func(results.Record)
 	// Resume goes on where the controller before this one stopped; Plan is what
@@ -52,6 +53,7 @@ type Runner struct {
 	lanes   []*lane       // all of them, before the first begins
 	outages *outages
 	kept    *keeper
+	night   *night // a test has its own
 
 	watching sync.Mutex // lanes append side by side, Observe sees one record at a time
 
@@ -69,6 +71,9 @@ type Runner struct {
 func (r *Runner) Execute(ctx context.Context) error {
 	r.locks, r.gate = newLocks(filepath.Dir(r.Run.Dir())), make(chan struct{}, max(1, runtime.NumCPU()))
 	r.outages, r.lanes = newOutages(), nil
+	if r.night == nil {
+		r.night = newNight(r.Until)
+	}
 	ctx, r.stop = context.WithCancelCause(ctx)
 	defer r.stop(nil)
 	ctx, settled := targets.WithBudget(ctx, leaveBudget)

@@ -24,11 +24,12 @@ const lostAttempts = 2
 // in another boot.
 func (s *session) trials(ctx context.Context, todo []results.Slot) []results.Slot {
 	for len(todo) > 0 {
-		if ctx.Err() != nil {
+		if ctx.Err() != nil || !s.runnable(ctx, todo) {
 			return todo
 		}
 		slot := todo[0]
 		slot.Boot = s.number
+		took := s.r.night.stopwatch()
 		o, why := s.trial(ctx, slot)
 		switch o {
 		case results.Interrupted:
@@ -41,18 +42,20 @@ func (s *session) trials(ctx context.Context, todo []results.Slot) []results.Slo
 		case results.Lost:
 			s.r.doubtPeer()
 			s.failed(ctx, fmt.Errorf("%s: %s", slot.Cell, why))
-			if s.attempts[slot.Key()] >= lostAttempts {
+			if s.lost[slot.Key()]++; s.lost[slot.Key()] > s.conf.Failures.Retries {
 				todo = todo[1:]
 			}
 			if s.withdrawn != "" {
 				return todo
 			}
+			s.pause(ctx)
 			if !s.back(ctx) {
 				s.recover(ctx, targets.Kernel{}, "a lost link") // its kernel did nothing wrong
 				return todo
 			}
 		default:
 			s.infra = 0
+			s.costs.SawTrial(slot.Cell, took())
 			todo = todo[1:]
 		}
 	}
@@ -112,6 +115,7 @@ func (s *session) trial(ctx context.Context, slot results.Slot) (results.Outcome
 	t.end(ctx, runErr)
 	judged := rec(results.KindJudged)
 	t.judge(ctx, runErr, &judged)
+	t.pardon(ctx, &judged)
 	s.lane.record(ctx, judged)
 	t.writeJSON(ctx, judged)
 	return judged.Outcome, judged.Reason

@@ -21,9 +21,10 @@ import (
 
 // beginning is how a session of a run begins.
 type beginning struct {
-	resume bool   // it goes on where the controller before it stopped
-	why    string // for the journal; "" = the run's first
-	seen   int    // records of the journal that the plan was made from; 0: not looked at
+	resume bool      // it goes on where the controller before it stopped
+	why    string    // for the journal; "" = the run's first
+	seen   int       // records of the journal that the plan was made from; 0: not looked at
+	until  time.Time // begin nothing that would not be over by then; zero: whenever
 }
 
 // execute runs a plan into a run directory, shows progress, and ends with the
@@ -53,13 +54,14 @@ func (a *app) execute(ctx context.Context, lab *config.Lab, p *plan.Plan, run *r
 	view := a.view(p)
 	a.announce(run, view.Say)
 	r := &orchestrator.Runner{Lab: lab, Plan: p, Run: run, Journal: w, Before: results.Load(w.Before.Records), Dial: dialer.Dial, Serve: files.Serve,
-		Local: localconn.New(), Log: log, Pause: retryPause, Observe: view.Observe,
+		Local: localconn.New(), Log: log, Until: b.until, History: a.history(), Observe: view.Observe,
 		Resume: b.resume, Why: b.why}
 	runErr := r.Execute(ctx)
 	view.Close()
 	if err := a.writeReport(run); err != nil {
 		fmt.Fprintln(a.err, "kernsweep: the report could not be written:", err)
 	}
+	a.sayCuts(run)
 	switch {
 	case ctx.Err() != nil: // whatever else went wrong
 		return &statusError{status: exitInterrupted}

@@ -19,11 +19,13 @@ import (
 // selection are the flags that narrow a sweep.
 type selection struct {
 	plan.Filter
-	seed int64
+	seed  int64
+	until string
 }
 
 func (s *selection) flags(c *cobra.Command) {
 	filterFlags(c, &s.Filter)
+	untilFlag(c, &s.until)
 	c.Flags().Int64Var(&s.seed, "seed", 0, "seed of the order (default: the sweep's own, else drawn and recorded)")
 }
 
@@ -41,25 +43,46 @@ func (a *app) planCmd() *cobra.Command {
 		Use:     "plan SWEEP",
 		Short:   "Print lanes, boots and trials in order, the time they take, and what is n/a and why",
 		Long:    "Print lanes, boots and trials in order, the time they take, and what is n/a and why.\nNothing is contacted. The same seed gives the same plan.",
-		Example: "  kernsweep plan quick\n  kernsweep plan overnight --target wl500gpv2 --seed 7",
+		Example: "  kernsweep plan quick\n  kernsweep plan overnight --target wl500gpv2 --seed 7\n  kernsweep plan overnight --until 07:00",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			lab, p, err := a.expand(args[0], sel)
 			if err != nil {
 				return err
 			}
-			if a.json {
-				e := json.NewEncoder(a.out)
-				e.SetIndent("", "  ")
-				err = e.Encode(p)
-			} else {
-				err = p.WriteText(a.out)
+			f, err := a.until(lab, p, sel.until)
+			if err != nil {
+				return err
+			}
+			if err = a.writePlan(p, f); err == nil && f.Nothing() != nil {
+				err = usage(f.Nothing())
 			}
 			return errors.Join(err, a.notReady(lab, p))
 		},
 	}
 	sel.flags(c)
 	return c
+}
+
+// writePlan prints a plan, and what of it fits where there is such a question.
+func (a *app) writePlan(p *plan.Plan, f plan.Forecast) error {
+	if a.json {
+		e := json.NewEncoder(a.out)
+		e.SetIndent("", "  ")
+		doc := struct {
+			*plan.Plan
+			Until *plan.Forecast `json:"until,omitempty"`
+		}{Plan: p}
+		if len(f.Lanes) > 0 {
+			doc.Until = &f
+		}
+		return e.Encode(doc)
+	}
+	if err := p.WriteText(a.out); err != nil || len(f.Lanes) == 0 {
+		return err
+	}
+	fmt.Fprintln(a.out)
+	return f.WriteText(a.out)
 }
 
 // expand loads the configuration and makes the plan of a sweep.

@@ -1,13 +1,6 @@
 package main
 
-import (
-	"time"
-
-	"github.com/spf13/cobra"
-)
-
-// retryPause is the first pause after an infrastructure failure.
-const retryPause = 5 * time.Second
+import "github.com/spf13/cobra"
 
 func (a *app) runCmd() *cobra.Command {
 	var sel selection
@@ -31,6 +24,10 @@ Exit status: 0 all trials ok, 1 a kernel or workload failed, 2 usage or configur
 			if err := a.notReady(lab, p); err != nil {
 				return err
 			}
+			until, err := a.beginUntil(lab, p, sel.until)
+			if err != nil {
+				return err
+			}
 			release, err := a.claim(lab, p)
 			if err != nil {
 				return err
@@ -40,7 +37,7 @@ Exit status: 0 all trials ok, 1 a kernel or workload failed, 2 usage or configur
 			if err != nil {
 				return err
 			}
-			return a.execute(c.Context(), lab, p, run, beginning{})
+			return a.execute(c.Context(), lab, p, run, beginning{until: until})
 		},
 	}
 	sel.flags(c)

@@ -24,13 +24,14 @@ type Costs struct {
 	history History
 	waits   map[string]time.Duration // workload.scenario -> for other lanes, for what they share
 	boots   map[string][]time.Duration
+	failed  map[string][]time.Duration // boots that failed, by kernel
 	trials  map[results.Cell][]time.Duration
 }
 
 // NewCosts are the costs of a target's lane in p, before it begins.
 func NewCosts(lab *config.Lab, p *Plan, target string, h History) *Costs {
 	c := &Costs{lab: lab, target: lab.Target(target), history: h, waits: map[string]time.Duration{},
-		boots: map[string][]time.Duration{}, trials: map[results.Cell][]time.Duration{}}
+		boots: map[string][]time.Duration{}, failed: map[string][]time.Duration{}, trials: map[results.Cell][]time.Duration{}}
 	if c.target != nil {
 		c.traits = targets.TraitsOf(c.target.Boot)
 		c.once = c.traits.OnlyOnce
@@ -40,9 +41,15 @@ func NewCosts(lab *config.Lab, p *Plan, target string, h History) *Costs {
 }
 
 // SawBoot notes how long a boot of a kernel took until its first trial, settling
-// included; of one that failed, until the lane could go on.
+// included.
 func (c *Costs) SawBoot(kernel string, d time.Duration) {
 	c.boots[kernel] = saw(c.boots[kernel], d)
+}
+
+// SawFailure notes how long a boot of a kernel took that failed, until the lane
+// could go on.
+func (c *Costs) SawFailure(kernel string, d time.Duration) {
+	c.failed[kernel] = saw(c.failed[kernel], d)
 }
 
 // SawTrial notes how long a trial took from one to the next, waiting included.
@@ -66,7 +73,7 @@ func (c *Costs) Boot(b Boot) time.Duration {
 
 // Start is the cost of a boot until its first trial.
 func (c *Costs) Start(kernel string) time.Duration {
-	if seen := c.boots[kernel]; len(seen) > 0 {
+	if seen := slices.Concat(c.boots[kernel], c.failed[kernel]); len(seen) > 0 {
 		return slices.Max(seen)
 	}
 	var others []time.Duration

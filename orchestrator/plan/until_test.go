@@ -118,6 +118,10 @@ func TestCostsLearn(t *testing.T) {
 	if d := c.Start("k1"); d != 3*time.Minute {
 		t.Errorf("boot of k1: %s", d)
 	}
+	c.SawFailure("k1", time.Hour) // says nothing of other kernels
+	if a, b := c.Start("k1"), c.Start("new"); a != time.Hour || b != 20*time.Minute {
+		t.Errorf("after a hang of k1: %s, and for another kernel %s", a, b)
+	}
 	for range newest { // the slow one is forgotten
 		c.SawBoot("k0", 2*time.Minute)
 	}

@@ -1,0 +1,140 @@
+package orchestrator
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"kernsweep/orchestrator/plan"
+	"kernsweep/orchestrator/results"
+)
+
+// jumpNoted is how far the wall clock may get out of step with the clock that
+// never jumps before the journal says so.
+const jumpNoted = time.Minute
+
+// night is a run's time: when it should be over, and what time it is.
+type night struct {
+	until   time.Time            // zero: whenever
+	wall    func() time.Time     // as people read it; it may be set meanwhile
+	elapsed func() time.Duration // never jumps
+
+	mu      sync.Mutex
+	began   time.Time     // by wall, when elapsed was since
+	since   time.Duration // likewise
+	stepped time.Duration // how far they are known to be apart
+}
+
+func newNight(until time.Time) *night {
+	start := time.Now()
+	return &night{until: until.Round(0), wall: func() time.Time { return time.Now().Round(0) },
+		elapsed: func() time.Duration { return time.Since(start) }, began: start.Round(0)}
+}
+
+// left is the time until the run should be over; ends is false when it has no
+// such time.
+func (n *night) left() (d time.Duration, ends bool) {
+	if n.until.IsZero() {
+		return 0, false
+	}
+	return n.until.Sub(n.wall()), true
+}
+
+// step says, once, that the wall clock was set or the machine slept, "" for neither.
+func (n *night) step() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	now := n.wall()
+	apart := now.Sub(n.began) - (n.elapsed() - n.since)
+	by := apart - n.stepped
+	if by.Abs() <= jumpNoted {
+		return ""
+	}
+	n.stepped = apart
+	way := "forward"
+	if by < 0 {
+		way = "back"
+	}
+	return fmt.Sprintf("the controller's clock went %s by %s, to %s: it was set, or the machine slept; what --until left out is judged by the new time",
+		way, plan.Round(by.Abs()), now.Format("2006-01-02 15:04:05 MST"))
+}
+
+// stopwatch measures by the clock that never jumps.
+func (n *night) stopwatch() (took func() time.Duration) {
+	start := n.elapsed()
+	return func() time.Duration { return n.elapsed() - start }
+}
+
+// startable says whether the planned boot at index i may begin: the first of a
+// block only when the whole block would be over in time. When it may not, the
+// lane begins nothing more.
+func (l *lane) startable(ctx context.Context, i int) bool {
+	if l.cut != nil {
+		return false
+	}
+	if i >= len(l.plan.Boots) {
+		return true
+	}
+	boots := l.plan.Boots[i : i+1]
+	if i == 0 || l.plan.Boots[i-1].Block != boots[0].Block {
+		for j := i + 1; j < len(l.plan.Boots) && l.plan.Boots[j].Block == boots[0].Block && !l.onlyOnce(); j++ {
+			boots = l.plan.Boots[i : j+1]
+		}
+	}
+	need, last := time.Duration(0), ""
+	for _, b := range boots {
+		if l.skipReason(b, false) == "" {
+			need, last = need+l.costs.Boot(b), b.Kernel
+		}
+	}
+	if last == "" {
+		return true // it is skipped, which takes no time
+	}
+	return l.inTime(ctx, need, last, boots[0].Trials)
+}
+
+// bootable says whether a boot of b, with the trials that are still to do in it,
+// would be over in time.
+func (l *lane) bootable(ctx context.Context, b plan.Boot, todo []results.Slot) bool {
+	b.Trials = todo
+	return l.cut == nil && l.inTime(ctx, l.costs.Boot(b), b.Kernel, todo)
+}
+
+// runnable says whether the next of the trials would be over in time.
+func (s *session) runnable(ctx context.Context, todo []results.Slot) bool {
+	return s.cut == nil && s.inTime(ctx, s.costs.Trial(todo[0].Cell), s.kernel, todo)
+}
+
+// inTime says whether what takes need, and the way home from kernel last, would be
+// over in time. When not, the lane ends with a record of what it leaves out: todo,
+// and the boots after it.
+func (l *lane) inTime(ctx context.Context, need time.Duration, last string, todo []results.Slot) bool {
+	n := l.r.night
+	left, ends := n.left()
+	if !ends {
+		return true
+	}
+	if jump := n.step(); jump != "" {
+		_ = l.r.append(ctx, results.Record{Kind: results.KindNote, Note: jump})
+	}
+	need += l.costs.Home(last)
+	if need <= left && !l.noTime {
+		return true
+	}
+	rest := []plan.Boot{{Trials: todo}}
+	for i, b := range l.plan.Boots {
+		if b.Block == todo[0].Block && b.Kernel == todo[0].Kernel {
+			rest = append(rest, l.plan.Boots[i+1:]...)
+		}
+	}
+	l.cut = &results.Cut{Until: n.until, Block: todo[0].Block, Trials: plan.Counted(rest)}
+	l.record(ctx, results.Record{Kind: results.KindCut, Cut: l.cut})
+	what := fmt.Sprintf("about %s is needed and %s is left", plan.Round(need), plan.Round(max(left, 0)))
+	if l.noTime {
+		what = fmt.Sprintf("the pause after a failure would not be over in the %s that are left", plan.Round(max(left, 0)))
+	}
+	l.note(ctx)(fmt.Sprintf("nothing more is begun before %s: %s; %d trials from block %d on are left out",
+		n.until.Format("15:04 MST"), what, l.cut.Trials, l.cut.Block))
+	return false
+}
