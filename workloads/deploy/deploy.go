@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -24,8 +25,9 @@ type Options struct {
 	Release string // uname -r; "" = ask the machine
 	Note    func(string)
 	Log     *zap.Logger
-	// Instance makes the agent's files this caller's own on a machine that others
-	// use too, such as the controller: their Remove leaves them alone.
+	// Instance, which is Instance(), makes the agent's files this process's own on a
+	// machine that others use too, the controller: their Remove leaves them alone.
+	// "": the machine is a target, and everything of an earlier run there is ended.
 	Instance string
 	// Before is an agent that this one replaces: what it has not removed yet goes
 	// with this one's files. May be nil.
@@ -33,6 +35,9 @@ type Options struct {
 	// Agents gives the agent of a name ("go/mipsle", "shell") in place of the fresh
 	// one, which it is handed the way to. nil: the fresh one.
 	Agents func(ctx context.Context, name string, fresh func(context.Context) (*agentbin.Binary, error)) (*agentbin.Binary, error)
+	// Spare lists spools there that are to be taken up again (Resuming): the tasks
+	// behind them are no leftovers.
+	Spare []string
 	// Redial reaches the same boot again after a lost link; the caller owns the
 	// Conn. nil: a lost link is final.
 	Redial func(context.Context) (targets.Conn, error)
@@ -51,6 +56,7 @@ type Agent struct {
 	at         where
 	resumable  bool // it says so: wire.Resumable
 	pushed     []string
+	stale      []string // spools of the agent that this one replaces
 }
 
 // where an agent and its spools lie on the machine.
@@ -85,6 +91,7 @@ func Install(ctx context.Context, conn targets.Conn, o Options) (*Agent, error) 
 	a := &Agent{o: o, conn: conn}
 	if o.Before != nil {
 		a.pushed = o.Before.left()
+		a.stale = slices.Clone(a.pushed)
 		a.o.Before = nil
 	}
 	switch o.Want {
@@ -145,6 +152,9 @@ func (a *Agent) installGo(ctx context.Context) error {
 		return err
 	}
 	name = m.ours(name)
+	if err := a.sweep(ctx, m, name); err != nil {
+		return err
+	}
 	if why := TooOld(m.release); a.o.Release == "" && why != "" {
 		return no("%s", why)
 	}

@@ -33,6 +33,7 @@ type place struct {
 	availKB  int64 // by df; -1 when df says nothing useful
 	inMemory bool
 	have     []string // ls -ln lines of agent files that lie there
+	left     []string // "new" or "old" (over a day) and the ls -ln line of files of any kernsweep
 }
 
 // survey runs place.sh; names are agent files to look for, without the user's
@@ -78,7 +79,7 @@ func parseMachine(text string) *machine {
 		case "dir":
 			exe, dir, _ := strings.Cut(rest, " ")
 			m.places = append(m.places, place{dir: dir, exec: exe == "yes", availKB: -1})
-		case "df", "have":
+		case "df", "have", "left":
 			if n := len(m.places); n > 0 {
 				m.places[n-1].add(key, rest)
 			}
@@ -110,8 +111,12 @@ func (p *place) foreign(uid string) bool {
 }
 
 func (p *place) add(key, rest string) {
-	if key == "have" {
+	switch key {
+	case "have":
 		p.have = append(p.have, rest)
+		return
+	case "left":
+		p.left = append(p.left, rest)
 		return
 	}
 	// "device blocks used available 12% /dir"; ramfs claims to have 0 blocks.

@@ -32,5 +32,12 @@ for d in /dev/shm /tmp /var/tmp /run "$HOME" /root /var/run /mnt /opt; do
 		n=$n${uid:+-$uid}
 		{ [ -e "$d/$n" ] || [ -L "$d/$n" ]; } && echo "have $(ls -lnd "$d/$n" 2>/dev/null)"
 	done
+	for f in "$d"/kernsweep-agent-* "$d"/kernsweep-*.spool "$d"/kernsweep-*.spool.?*; do
+		case ${f##*/} in *[!0-9a-z.-]*) continue ;; esac
+		[ -e "$f" ] || continue
+		age=new
+		[ -z "$(find "$f" -prune -mtime +0 2>/dev/null)" ] || age=old
+		echo "left $age $(ls -lnd "$f" 2>/dev/null)"
+	done
 done
 echo "done"

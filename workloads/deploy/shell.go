@@ -49,6 +49,9 @@ func (a *Agent) installShell(ctx context.Context) error {
 		return err
 	}
 	name = m.ours(name)
+	if err := a.sweep(ctx, m, name); err != nil {
+		return err
+	}
 	size := bin.Size
 	p, why := m.choose((size+1023)/1024, false)
 	if why != "" {
