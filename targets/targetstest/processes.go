@@ -34,11 +34,11 @@ func children(pid int) []int {
 	return found
 }
 
-// descendants lists the pids below pid, deepest first.
-func descendants(pid int) []int {
+// Descendants lists the pids below pid, deepest first.
+func Descendants(pid int) []int {
 	var all []int
 	for _, c := range children(pid) {
-		all = append(all, descendants(c)...)
+		all = append(all, Descendants(c)...)
 		all = append(all, c)
 	}
 	return all

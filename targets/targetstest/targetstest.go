@@ -50,6 +50,12 @@ func (d *Daemon) Children() []int { return children(d.Pid) }
 // or is "#no-sftp".
 func SSHD(t testing.TB, lines ...string) *Daemon {
 	t.Helper()
+	return sshdBehind(t, nil, lines...)
+}
+
+// sshdBehind is SSHD with its program started by the words of prefix.
+func sshdBehind(t testing.TB, prefix []string, lines ...string) *Daemon {
+	t.Helper()
 	sshd := Tool(t, "sshd", "/usr/sbin/sshd", "/usr/local/sbin/sshd")
 	d := newDaemon(t)
 	config := append([]string{}, lines...)
@@ -74,7 +80,8 @@ func SSHD(t testing.TB, lines ...string) *Daemon {
 			t.Fatal(err)
 		}
 	}
-	d.start(t, exec.Command(sshd, "-D", "-e", "-f", file), "Server listening on")
+	argv := append(append([]string{}, prefix...), sshd, "-D", "-e", "-f", file)
+	d.start(t, exec.Command(argv[0], argv[1:]...), "Server listening on")
 	return d
 }
 
@@ -168,7 +175,7 @@ func (d *Daemon) start(t testing.TB, cmd *exec.Cmd, ready string) {
 		}
 	}()
 	t.Cleanup(func() {
-		for _, pid := range append(descendants(d.Pid), d.Pid) {
+		for _, pid := range append(Descendants(d.Pid), d.Pid) {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 		_ = cmd.Wait()
