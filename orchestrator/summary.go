@@ -78,18 +78,3 @@ func cellBoots(p *plan.Plan) map[results.Cell]int {
 	}
 	return n
 }
-
-// ImageFiles lists every image file of a plan once, in order.
-func ImageFiles(lab *config.Lab, p *plan.Plan) []string {
-	var out []string
-	for _, l := range p.Lanes {
-		t := lab.Target(l.Target)
-		for _, b := range l.Boots {
-			if k, ok := lab.Kernel(b.Kernel).For(t); ok {
-				out = append(out, imageFiles(k.Image)...)
-			}
-		}
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
-}

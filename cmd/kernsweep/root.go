@@ -122,7 +122,7 @@ func (a *app) root() *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
 	root.AddCommand(&cobra.Command{Use: "testbeds", Short: "Every block and attribute of testbeds.hcl", Long: config.Reference()})
 	root.AddCommand(a.validateCmd(), a.fmtCmd(), a.planCmd(), a.runCmd(), a.resumeCmd(), a.rerunCmd(), a.reportCmd(), a.statusCmd(),
-		a.targetCmd(), a.execCmd(), a.consoleCmd(), a.bootCmd(), a.powerCmd(), a.versionCmd(), a.stopCmd())
+		a.targetCmd(), a.execCmd(), a.consoleCmd(), a.bootCmd(), a.powerCmd(), a.versionCmd(), a.stopCmd(), a.pruneCmd())
 	a.detachable(root, "run", "rerun", "resume")
 	strict(root)
 	a.completions(root)
