@@ -22,7 +22,10 @@ var (
 	errSum     = errors.New("checksum does not match")
 )
 
-const sumLen = 8
+const (
+	sumLen = 8
+	maxSeq = 1 << 48 // no run gets there: a number beyond is made up
+)
 
 func lineSum(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)) }
 
@@ -34,6 +37,45 @@ func EncodeLine(r Record) ([]byte, error) {
 		return nil, fmt.Errorf("journal: record of kind %q cannot be written as JSON: %w", r.Kind, err)
 	}
 	return fmt.Appendf(b, "\t%08x\n", lineSum(b)), nil
+}
+
+// fitting encodes a record as far as a reader takes a line: of one that is too
+// long the texts are cut, then the values left out, and the verdict kept.
+func fitting(r Record) ([]byte, error) {
+	r = finite(r)
+	line, err := EncodeLine(r)
+	if err != nil || len(line) <= maxLine {
+		return line, err
+	}
+	why := fmt.Sprintf("the record had %d bytes, more than the %d of a journal line: ", len(line), maxLine)
+	for _, s := range []*string{&r.Note, &r.Reason, &r.Collect} {
+		*s = cutText(*s)
+	}
+	if r.Boot != nil {
+		b := *r.Boot
+		b.Reason, b.LastLines = cutText(b.Reason), nil
+		r.Boot = &b
+	}
+	if line, err = EncodeLine(r); err != nil || len(line) <= maxLine {
+		return line, err
+	}
+	if r.Parsed != nil {
+		r.Parsed, r.Collect = nil, why+"its values are left out; the raw files have them. "+r.Collect
+		line, err = EncodeLine(r)
+	}
+	if err == nil && len(line) > maxLine {
+		err = errors.New("journal: " + why + "it cannot be recorded")
+	}
+	return line, err
+}
+
+// cutText keeps the beginning of a text that no person would read to its end.
+func cutText(s string) string {
+	const most = 64 << 10
+	if len(s) <= most {
+		return s
+	}
+	return fmt.Sprintf("%s… (%d bytes were cut)", s[:most], len(s)-most)
 }
 
 // finite replaces figures that are no finite numbers, which JSON cannot carry,
@@ -92,7 +134,7 @@ func decodeLine(line []byte) (Record, error) {
 	if err := json.Unmarshal(body, &r); err != nil {
 		return Record{}, fmt.Errorf("%w: %w", errForeign, err)
 	}
-	if r.Seq < 1 || r.LaneSeq < 0 || (r.Lane == "") != (r.LaneSeq == 0) {
+	if r.Seq < 1 || r.Seq > maxSeq || r.LaneSeq < 0 || r.LaneSeq > r.Seq || (r.Lane == "") != (r.LaneSeq == 0) {
 		return Record{}, fmt.Errorf("%w: its sequence numbers make no sense", errForeign)
 	}
 	return r, nil

@@ -1,14 +1,13 @@
 package results
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -17,63 +16,77 @@ import (
 
 const (
 	lockFile  = "journal.lock"  // flock(2) on it; never replaced, so the lock cannot slip
-	ownerFile = "journal.owner" // made with O_EXCL: says who, and holds where flock does not reach
+	ownerFile = "journal.owner" // linked into place: says who, and holds where flock does not reach
+
+	// beat is how often a writer renews its owner file; one on another machine
+	// that missed silentBeats of them is gone.
+	beat        = 10 * time.Second
+	silentBeats = 3
 )
 
-// Holder says which process may append to a journal.
-type Holder struct {
-	Owner  string    `json:"owner"` // login name, as given to OpenWriter
-	Host   string    `json:"host"`
-	PID    int       `json:"pid"`
-	Start  string    `json:"start,omitempty"`   // field 22 of /proc/PID/stat
-	BootID string    `json:"boot_id,omitempty"` // of the controller
-	Since  time.Time `json:"since"`
-}
-
-func (h Holder) String() string {
-	return fmt.Sprintf("%s, process %d on %s, since %s", h.Owner, h.PID, h.Host, h.Since.UTC().Format(time.RFC3339))
-}
-
-// LockedError says that another process writes the journal.
-type LockedError struct {
-	Dir    string
-	Holder Holder // zero when the holder left no name
-	Hint   string
-}
-
-func (e *LockedError) Error() string {
-	who := "another process"
-	if e.Holder.PID != 0 {
-		who = e.Holder.String()
-	}
-	s := fmt.Sprintf("run %s is being written by %s", e.Dir, who)
-	if e.Hint != "" {
-		s += ": " + e.Hint
-	}
-	return s
-}
-
 type runLock struct {
-	dir  string
-	lock *flock.Flock
-	note string // a takeover, for the journal
+	dir   string
+	lock  *flock.Flock
+	mine  claim
+	notes []string // a takeover, a lock by owner file only: for the journal
+
+	flocked bool
+	local   bool // no other machine can have the file system mounted
+	fsName  string
+	say     func(string)
 }
 
-// lockRun makes this process the one writer of a run directory.
-func lockRun(dir, owner string, now time.Time) (*runLock, error) {
-	l := &runLock{dir: dir, lock: flock.New(filepath.Join(dir, lockFile))}
-	got, err := l.lock.TryLock()
-	switch {
-	case err != nil && !noLocks(err):
-		return nil, fmt.Errorf("run %s: lock %s: %w", dir, lockFile, err)
-	case err == nil && !got:
-		h, _ := readHolder(dir)
-		return nil, &LockedError{Dir: dir, Holder: h, Hint: "wait for it, or end it"}
+// lockRun makes this process the one writer of a run directory. It waits only
+// for a holder on another machine, to see whether it still renews its claim.
+func lockRun(ctx context.Context, dir string, o opening) (*runLock, error) {
+	l := &runLock{dir: dir, lock: flock.New(filepath.Join(dir, lockFile)), say: o.say}
+	l.fsName, l.local = fileSystem(dir)
+	me := thisHolder(o.owner, o.now())
+	me.BeatMS = o.beat.Milliseconds()
+	raw, err := json.Marshal(me)
+	if err != nil {
+		return nil, err
 	}
-	if err := l.own(thisHolder(owner, now)); err != nil {
+	l.mine = claim{Holder: me, raw: append(raw, '\n'), path: filepath.Join(dir, ownerFile)}
+	if err := l.flock(ctx); err != nil {
 		return nil, errors.Join(err, l.lock.Close())
 	}
+	if err := l.own(ctx); err != nil {
+		return nil, errors.Join(err, l.lock.Close())
+	}
+	if !l.flocked {
+		l.notes = append(l.notes, fmt.Sprintf("the run directory is on %s, where flock does not work: it is locked by %s only", l.fsName, ownerFile))
+	}
 	return l, nil
+}
+
+// flock takes the kernel's lock, where there is one.
+func (l *runLock) flock(ctx context.Context) error {
+	path := l.lock.Path()
+	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("run %s: %s is no plain file (%s): remove it if no other kernsweep writes this run", l.dir, lockFile, info.Mode().Type())
+	}
+	got, err := l.lock.TryLock()
+	switch {
+	case noLocks(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("run %s cannot be locked: %w%s", l.dir, err, advice(l.dir, err))
+	case got:
+		l.flocked = true
+		return nil
+	}
+	c, err := readClaim(l.mine.path)
+	locked := &LockedError{Dir: l.dir, Holder: c.Holder, Hint: "wait for it, or end it"}
+	if l.local || err != nil || c.sameKernel(l.mine.Holder) || c.BeatMS == 0 {
+		return locked
+	}
+	// A file server may keep the lock of a machine that is gone.
+	gone, err := l.silent(ctx, c)
+	if err == nil && !gone {
+		return locked
+	}
+	return err
 }
 
 // noLocks tells a file system without flock (NFS without lockd, some FUSE).
@@ -81,125 +94,130 @@ func noLocks(err error) bool {
 	return errors.Is(err, syscall.ENOLCK) || errors.Is(err, syscall.ENOSYS) || errors.Is(err, syscall.EOPNOTSUPP)
 }
 
-func (l *runLock) own(me Holder) error {
-	err := createHolder(l.dir, me)
-	if !errors.Is(err, fs.ErrExist) {
-		return err
+// own makes the owner file, in a dead holder's place if need be.
+func (l *runLock) own(ctx context.Context) error {
+	for range 100 {
+		err := makeClaim(l.mine.path, l.mine.raw)
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, fs.ErrExist) {
+			return fmt.Errorf("run %s cannot be locked: %s cannot be made: %w%s", l.dir, ownerFile, err, advice(l.dir, err))
+		}
+		chain, err := l.holders()
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // it has just ended
+		}
+		if err != nil {
+			return fmt.Errorf("run %s: who holds it cannot be read: %w (remove %s if no other kernsweep writes this run)", l.dir, err, l.mine.path)
+		}
+		gone, err := l.gone(ctx, chain[len(chain)-1])
+		if err != nil {
+			return err
+		}
+		if !gone {
+			continue
+		}
+		if won, err := l.displace(chain); err != nil || won {
+			return err
+		}
 	}
-	old, err := readHolder(l.dir)
+	return &LockedError{Dir: l.dir, Hint: "others take it over and over: look with kernsweep status"}
+}
+
+// holders are the owner file's claim, the claim on its place, the claim on that
+// one's: the last really holds.
+func (l *runLock) holders() ([]claim, error) {
+	c, err := readClaim(l.mine.path)
 	if err != nil {
-		return fmt.Errorf("run %s: %s cannot be read: %w (remove it if no other kernsweep writes this run)", l.dir, ownerFile, err)
+		return nil, err
 	}
-	if old.Host != me.Host {
-		return &LockedError{Dir: l.dir, Holder: old, Hint: fmt.Sprintf(
-			"whether it still lives cannot be seen from %s; if it does not, remove %s", me.Host, filepath.Join(l.dir, ownerFile))}
+	chain := []claim{c}
+	for {
+		c, err = readClaim(c.place())
+		if errors.Is(err, fs.ErrNotExist) {
+			return chain, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		chain = append(chain, c)
 	}
-	if alive(old, me) {
-		return &LockedError{Dir: l.dir, Holder: old, Hint: "wait for it, or end it"}
+}
+
+// gone decides whether a holder is dead; the error says that it lives, or that
+// nobody can tell.
+func (l *runLock) gone(ctx context.Context, c claim) (bool, error) {
+	me := l.mine.Holder
+	switch {
+	case l.flocked && (l.local || c.sameKernel(me)):
+		return true, nil // its lock is free, on a file system where that proves it
+	case c.sameKernel(me) && c.PIDs == me.PIDs && c.PID > 0:
+		if c.alive() {
+			return false, &LockedError{Dir: l.dir, Holder: c.Holder, Hint: "wait for it, or end it"}
+		}
+		return true, nil
+	case c.PID > 0 && c.BeatMS == 0:
+		return false, &LockedError{Dir: l.dir, Holder: c.Holder, Hint: fmt.Sprintf(
+			"whether it still lives cannot be seen from %s; if it does not, remove %s", me.Host, c.path)}
 	}
-	if err := l.displace(old); err != nil {
-		return err
+	return l.silent(ctx, c)
+}
+
+// displace takes the place of a dead holder. Of all who try, one makes the claim
+// on its place; the owner file is replaced in one step and never missing.
+func (l *runLock) displace(chain []claim) (bool, error) {
+	first, last := chain[0], chain[len(chain)-1]
+	fail := func(err error) (bool, error) {
+		return false, fmt.Errorf("run %s: take over from %s: %w%s", l.dir, last.Holder, err, advice(l.dir, err))
 	}
-	if err := createHolder(l.dir, me); err != nil {
-		return fmt.Errorf("run %s: another process took the run over at the same moment: %w", l.dir, err)
+	if err := makeClaim(last.place(), l.mine.raw); err != nil {
+		if errors.Is(err, fs.ErrExist) {
+			return false, nil // another is first: look at that one
+		}
+		return fail(err)
 	}
-	l.note = fmt.Sprintf("taken over from %s, which is gone", old)
+	now, err := readClaim(l.mine.path)
+	if err != nil || now.key() != first.key() {
+		_ = os.Remove(last.place()) // all is over: the claim means nothing
+		return false, nil
+	}
+	if err := os.Rename(last.place(), l.mine.path); err != nil {
+		return fail(errors.Join(err, os.Remove(last.place())))
+	}
+	for _, c := range chain[1:] {
+		_ = os.Remove(c.path) // of those who died taking over
+	}
+	l.notes = append(l.notes, fmt.Sprintf("taken over from %s, which is gone", last.Holder))
+	return true, syncDir(l.dir)
+}
+
+// held says whether the owner file is still this process's: a machine that
+// slept may have been given up for dead.
+func (l *runLock) held() error {
+	c, err := readClaim(l.mine.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("run %s: its directory was moved or deleted, or %s was removed, while it was being written", l.dir, ownerFile)
+	case err != nil:
+		return fmt.Errorf("run %s: %s: %w", l.dir, ownerFile, err)
+	case c.key() != l.mine.key():
+		return fmt.Errorf("run %s was taken over by %s, because this process was silent for too long", l.dir, c.Holder)
+	}
 	return nil
 }
 
-// displace moves a dead holder's file aside; where flock works only one process
-// gets here, elsewhere the content shows whether it was still the dead one's.
-func (l *runLock) displace(old Holder) error {
-	aside := filepath.Join(l.dir, fmt.Sprintf("%s.dead-%d", ownerFile, os.Getpid()))
-	if err := os.Rename(filepath.Join(l.dir, ownerFile), aside); err != nil {
-		return fmt.Errorf("run %s: take over from %s: %w", l.dir, old, err)
-	}
-	moved, err := holderAt(aside)
-	if err == nil && moved != old {
-		if back := os.Rename(aside, filepath.Join(l.dir, ownerFile)); back != nil {
-			return fmt.Errorf("run %s: give %s back to %s: %w", l.dir, ownerFile, moved, back)
-		}
-		return &LockedError{Dir: l.dir, Holder: moved, Hint: "it took the run over at the same moment"}
-	}
-	return os.Remove(aside)
-}
-
+// release gives the run free, if it is still ours. The claim on one's own place
+// keeps others from taking over in between; it needs no room on a full disk.
 func (l *runLock) release() error {
-	err := os.Remove(filepath.Join(l.dir, ownerFile))
-	return errors.Join(err, l.lock.Close())
-}
-
-func createHolder(dir string, h Holder) error {
-	b, err := json.Marshal(h)
-	if err != nil {
-		return err
+	if l.held() != nil {
+		return l.lock.Close()
 	}
-	// Linked into place whole: a reader never sees half a holder.
-	tmp, err := os.CreateTemp(dir, ownerFile+".new-")
-	if err != nil {
-		return err
+	place := l.mine.place()
+	if err := os.Link(l.mine.path, place); errors.Is(err, fs.ErrExist) {
+		return l.lock.Close()
+	} else if err == nil {
+		defer os.Remove(place)
 	}
-	_, err = tmp.Write(append(b, '\n'))
-	err = errors.Join(err, tmp.Sync(), tmp.Close())
-	if err == nil {
-		err = os.Link(tmp.Name(), filepath.Join(dir, ownerFile))
-		if errors.Is(err, syscall.EPERM) || noLocks(err) { // no hard links there
-			err = writeNew(filepath.Join(dir, ownerFile), append(b, '\n'))
-		}
-	}
-	if rm := os.Remove(tmp.Name()); err == nil {
-		err = rm
-	}
-	return err
-}
-
-func readHolder(dir string) (Holder, error) { return holderAt(filepath.Join(dir, ownerFile)) }
-
-func holderAt(path string) (Holder, error) {
-	var h Holder
-	b, err := os.ReadFile(path)
-	if err == nil {
-		err = json.Unmarshal(b, &h)
-	}
-	h.Since = h.Since.UTC()
-	return h, err
-}
-
-func thisHolder(owner string, now time.Time) Holder {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "unknown"
-	}
-	id, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	return Holder{Owner: owner, Host: host, PID: os.Getpid(), Start: processStart(os.Getpid()),
-		BootID: strings.TrimSpace(string(id)), Since: now.UTC()}
-}
-
-// alive reports whether old, a holder on this host, still runs.
-func alive(old, me Holder) bool {
-	if old.BootID != me.BootID {
-		return false
-	}
-	if old.Start != "" {
-		return processStart(old.PID) == old.Start
-	}
-	err := syscall.Kill(old.PID, 0)
-	return err == nil || errors.Is(err, syscall.EPERM)
-}
-
-// processStart is field 22 of /proc/PID/stat, "" when there is no such process.
-func processStart(pid int) string {
-	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		return ""
-	}
-	s := string(b)
-	f := strings.Fields(s[strings.LastIndexByte(s, ')')+1:]) // the name may hold anything
-	if len(f) < 20 {
-		return ""
-	}
-	if f[0] == "Z" || f[0] == "X" {
-		return "" // dead, only not reaped yet
-	}
-	return f[19]
+	return errors.Join(os.Remove(l.mine.path), l.lock.Close())
 }

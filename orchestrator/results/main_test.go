@@ -36,7 +36,7 @@ func exit(err error) {
 
 // childAppend appends for ever and prints the number of each acknowledged record.
 func childAppend(dir string) error {
-	w, err := openWriter(dir, "child", time.Now)
+	w, err := openWriter(context.Background(), dir, childOpening())
 	if err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func childAppend(dir string) error {
 // disk does; then the limit is raised.
 func childFull(dir string) error {
 	signal.Ignore(syscall.SIGXFSZ)
-	w, err := openWriter(dir, "child", time.Now)
+	w, err := openWriter(context.Background(), dir, childOpening())
 	if err != nil {
 		return err
 	}
@@ -81,3 +81,5 @@ func childFull(dir string) error {
 	fmt.Println(r.Seq)
 	return w.Close()
 }
+
+func childOpening() opening { return opening{owner: "child", now: time.Now, beat: beat} }

@@ -32,7 +32,10 @@ type Session struct {
 	Began       time.Time `json:"began"`
 	Ended       time.Time `json:"ended,omitzero"` // zero: it is running, or died
 	Interrupted bool      `json:"interrupted,omitempty"`
+	Why         string    `json:"why,omitempty"` // it began: "resume", "rerun …"; "" = the run's first
 	Note        string    `json:"note,omitempty"`
+
+	from, to moment
 }
 
 // LaneState is where a lane stands.
@@ -62,6 +65,8 @@ type BootState struct {
 	Session int
 	// Result is nil for a boot that was never judged (running, or interrupted).
 	Result *Boot
+
+	from, to moment
 }
 
 // Load derives the state of a run. Records must be in the order of Seq; those
@@ -105,7 +110,8 @@ func (m *Model) add(r *Record) {
 
 func (m *Model) addSession(r *Record) {
 	if strings.HasPrefix(r.Note, NoteBegan) || len(m.Sessions) == 0 {
-		m.Sessions = append(m.Sessions, Session{Began: r.At, Note: r.Note})
+		_, why, _ := strings.Cut(r.Note, ": ")
+		m.Sessions = append(m.Sessions, Session{Began: r.At, Why: why, Note: r.Note})
 		return
 	}
 	s := &m.Sessions[len(m.Sessions)-1]
@@ -138,11 +144,14 @@ func (m *Model) addLane(r *Record) {
 	}
 }
 
-func (m *Model) boot(lane string, number int, at time.Time) *BootState {
-	k := bootKey{lane, number}
+// moment is when a record was written, and in which session.
+func (m *Model) moment(r *Record) moment { return moment{r.At, r.UpMS, max(1, len(m.Sessions))} }
+
+func (m *Model) boot(r *Record) *BootState {
+	k := bootKey{r.Lane, r.Boot.Number}
 	b := m.boots[k]
 	if b == nil {
-		b = &BootState{Lane: lane, Number: number, Asked: at, Session: max(1, len(m.Sessions))}
+		b = &BootState{Lane: k.lane, Number: k.number, Asked: r.At, Session: max(1, len(m.Sessions)), from: m.moment(r)}
 		m.boots[k] = b
 		m.Boots = append(m.Boots, b)
 	}
@@ -153,15 +162,15 @@ func (m *Model) addPhase(r *Record) {
 	if r.Boot == nil {
 		return // whose phase it is cannot be said
 	}
-	m.boot(r.Lane, r.Boot.Number, r.At).Phase = r.Phase
+	m.boot(r).Phase = r.Phase
 }
 
 func (m *Model) addBoot(r *Record) {
 	if r.Boot == nil {
 		return
 	}
-	b := m.boot(r.Lane, r.Boot.Number, r.At)
-	b.Judged, b.Result = r.At, r.Boot
+	b := m.boot(r)
+	b.Judged, b.Result, b.to = r.At, r.Boot, m.moment(r)
 }
 
 // Lane is a lane by its name, nil when the journal has none.
@@ -208,13 +217,13 @@ func (m *Model) addTrial(r *Record) {
 	}
 	switch r.Kind {
 	case KindStarted:
-		a.Started = r.At
+		a.Started, a.from = r.At, m.moment(r)
 	case KindTask:
 		if r.Task != nil {
 			a.Tasks = append(a.Tasks, *r.Task)
 		}
 	case KindEnded:
-		a.Ended, a.ended, a.how = r.At, r.Outcome, r.Note
+		a.Ended, a.ended, a.how, a.to = r.At, r.Outcome, r.Note, m.moment(r)
 		if r.Outcome != "" && r.Outcome != OK {
 			a.Outcome, a.Reason = r.Outcome, r.Reason
 		}

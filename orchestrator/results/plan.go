@@ -5,8 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
+	"maps"
 	"path/filepath"
+	"slices"
 
 	"kernsweep/workloads"
 )
@@ -75,7 +76,7 @@ func (r *Run) WritePlan(summary PlanSummary, plan any) error {
 // ReadPlan reads plan.json; plan, when not nil, receives the resolved plan.
 // Without the file the error is fs.ErrNotExist.
 func (r *Run) ReadPlan(plan any) (PlanSummary, error) {
-	b, err := os.ReadFile(filepath.Join(r.dir, planFile))
+	b, err := readPlain(filepath.Join(r.dir, planFile))
 	if err != nil {
 		return PlanSummary{}, fmt.Errorf("run %s: %w", r.dir, err)
 	}
@@ -97,7 +98,8 @@ type State struct {
 	Model   *Model
 }
 
-// State reads the journal and the plan.
+// State reads the journal and the plan. Records of lanes and cells that the plan
+// does not have are doubtful: kept, noted, not counted.
 func (r *Run) State() (*State, error) {
 	j, err := r.Journal()
 	if err != nil {
@@ -107,5 +109,39 @@ func (r *Run) State() (*State, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
+	if err == nil {
+		j.onlyPlanned(p)
+	}
 	return &State{Journal: j, Plan: p, Model: Load(j.Records)}, nil
+}
+
+func (j *Journal) onlyPlanned(p PlanSummary) {
+	lanes, cells := map[string]bool{}, map[Cell]bool{}
+	for _, t := range p.Targets {
+		lanes[t.Name] = true
+	}
+	for _, c := range p.Cells {
+		cells[c.Cell] = true
+	}
+	n := map[string]int{}
+	stranger := func(r Record) bool {
+		what := ""
+		switch {
+		case len(lanes) > 0 && r.Lane != "" && !lanes[r.Lane]:
+			what = fmt.Sprintf("lane %q", r.Lane)
+		case r.Slot != nil && len(cells) > 0 && !cells[r.Slot.Cell]:
+			what = fmt.Sprintf("cell %q", r.Slot.Cell)
+		case r.Slot != nil && r.Lane != "" && r.Slot.Target != r.Lane:
+			what = fmt.Sprintf("target %q, written by lane %q", r.Slot.Target, r.Lane)
+		default:
+			return false
+		}
+		n[what]++
+		j.Doubtful = append(j.Doubtful, r)
+		return true
+	}
+	j.Records = slices.DeleteFunc(j.Records, stranger)
+	for _, what := range slices.Sorted(maps.Keys(n)) {
+		j.Notes = append(j.Notes, fmt.Sprintf("%d records of %s are NOT counted: the plan of this run has no such thing", n[what], what))
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 )
 
@@ -22,9 +23,17 @@ type Journal struct {
 	// Notes say what is wrong with the file, a sentence each.
 	Notes []string
 
+	id     string   // the run that the records name; "" = they name none
 	lines  [][]byte // of Records, when the reader keeps them
 	lastNo int      // highest Seq seen, doubtful ones included
 	clean  bool     // the file is exactly the lines of Records
+	torn   string   // a note on the last line, which is not whole: not yet in Notes
+}
+
+// reading is what the reader is told beforehand.
+type reading struct {
+	id   string // of the run; "" = the one that most records name
+	keep bool   // the lines themselves
 }
 
 type rawLine struct {
@@ -35,20 +44,84 @@ type rawLine struct {
 
 // ReadJournal reads a journal to its end. It tolerates any damage: what is
 // wrong is in Notes. The error is only ever that r could not be read.
-func ReadJournal(r io.Reader) (*Journal, error) { return readJournal(r, false) }
+// Records of another run than the one that most name are left out.
+func ReadJournal(r io.Reader) (*Journal, error) {
+	j, err := readJournal(r, reading{})
+	if err == nil {
+		j.noteTorn()
+	}
+	return j, err
+}
 
-func readJournal(r io.Reader, keep bool) (*Journal, error) {
-	s := scanner{in: bufio.NewReaderSize(r, 64<<10), keep: keep, clean: true}
+func readJournal(r io.Reader, o reading) (*Journal, error) {
+	s := scanner{in: bufio.NewReaderSize(r, 64<<10), keep: o.keep, clean: true}
 	if err := s.run(); err != nil {
 		return nil, fmt.Errorf("journal: read: %w", err)
 	}
-	j := &Journal{Notes: s.notes, clean: s.clean}
+	s.own(o.id)
+	j := &Journal{Notes: s.notes, clean: s.clean, torn: s.torn, id: s.id}
 	if len(s.lines) == 0 {
 		j.Notes = append(j.Notes, "nothing recorded: the journal holds no record")
 		return j, nil
 	}
 	j.order(s.lines)
+	j.newer()
 	return j, nil
+}
+
+func (j *Journal) noteTorn() {
+	if j.torn != "" {
+		j.Notes = append(j.Notes, j.torn)
+	}
+}
+
+// own leaves the records of other runs out. A journal whose records name no run
+// at all is of format 1, or was made from other logs.
+func (s *scanner) own(id string) {
+	named := slices.IndexFunc(s.lines, func(l rawLine) bool { return l.rec.Run != "" })
+	if named < 0 {
+		return
+	}
+	if id == "" {
+		id = s.mostNamed()
+	}
+	s.id = id
+	s.lines = slices.DeleteFunc(s.lines, func(l rawLine) bool {
+		if l.rec.Run == id {
+			return false
+		}
+		whose := "names no run"
+		if l.rec.Run != "" {
+			whose = "is of another run (" + l.rec.Run + ")"
+		}
+		s.note("line %d: record %d %s: it is NOT believed", l.no, l.rec.Seq, whose)
+		return true
+	})
+}
+
+// mostNamed is the run that most records name, which may be none.
+func (s *scanner) mostNamed() (run string) {
+	n := map[string]int{}
+	for _, l := range s.lines {
+		n[l.rec.Run]++
+		if n[l.rec.Run] > n[run] {
+			run = l.rec.Run
+		}
+	}
+	return run
+}
+
+// newer notes kinds of records that this version does not know.
+func (j *Journal) newer() {
+	n := map[Kind]int{}
+	for _, r := range j.Records {
+		if !r.Kind.known() {
+			n[r.Kind]++
+		}
+	}
+	for _, k := range slices.Sorted(maps.Keys(n)) {
+		j.Notes = append(j.Notes, fmt.Sprintf("%d records of kind %q are of a newer kernsweep: kept, but not understood and not counted", n[k], k))
+	}
 }
 
 // scanner splits the file into lines and decodes them.
@@ -58,6 +131,8 @@ type scanner struct {
 	clean bool
 	lines []rawLine
 	notes []string
+	torn  string
+	id    string
 	buf   []byte
 }
 
@@ -117,10 +192,12 @@ func (s *scanner) line(no, size int, ended bool) {
 	}
 	text, nuls := stripNUL(s.buf)
 	if nuls > 0 {
-		s.note("line %d: %d NUL bytes ignored (left by a power cut or a full disk)", no, nuls)
-		if len(text) == 0 {
+		text := fmt.Sprintf("line %d: %d NUL bytes ignored (left by a power cut or a full disk)", no, nuls)
+		if !ended && nuls == len(s.buf) {
+			s.clean, s.torn = false, text
 			return
 		}
+		s.note("%s", text)
 	}
 	rec, err := decodeLine(text)
 	if err == nil {
@@ -135,7 +212,8 @@ func (s *scanner) line(no, size int, ended bool) {
 		return
 	}
 	if !ended {
-		s.note("line %d: torn tail of %d bytes dropped: its record was never acknowledged (or is just being written)", no, size)
+		s.clean = false
+		s.torn = fmt.Sprintf("line %d: torn tail of %d bytes dropped: its record was never acknowledged", no, size)
 		return
 	}
 	s.note("line %d: ignored: %v", no, err)

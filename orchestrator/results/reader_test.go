@@ -147,7 +147,7 @@ func FuzzReadJournal(f *testing.F) {
 	f.Add([]byte(line(f, 1, 1, "a") + line(f, 7, 7, "b")))
 	f.Add([]byte("\x00\x00{}\t00000000\n"))
 	f.Fuzz(func(t *testing.T, file []byte) {
-		j, err := readJournal(bytes.NewReader(file), true)
+		j, err := readJournal(bytes.NewReader(file), reading{keep: true})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,7 @@
 package results
 
 import (
+	"bytes"
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
@@ -12,8 +13,9 @@ import (
 	"time"
 )
 
-// FormatVersion of the run directory, in run.json. A reader refuses a newer one.
-const FormatVersion = 1
+// FormatVersion of the run directory, in run.json. A reader refuses a newer one,
+// and reads all older ones. Since 2 every record names its run.
+const FormatVersion = 2
 
 const (
 	metaFile = "run.json"
@@ -23,7 +25,8 @@ const (
 // RunMeta is run.json: what was run, by whom, from what.
 type RunMeta struct {
 	Format   int       `json:"format"`
-	Name     string    `json:"name"` // of the run directory; set by Create
+	Name     string    `json:"name"`         // of the run directory; set by Create
+	ID       string    `json:"id,omitempty"` // in every record, so that another run's is known as foreign; set by Create
 	Sweep    string    `json:"sweep"`
 	Created  time.Time `json:"created"`
 	Who      string    `json:"who"`
@@ -52,7 +55,7 @@ func (r *Run) Name() string { return r.Meta.Name }
 
 // Create makes a new run directory runsDir/20261130T220000Z-SWEEP-XXXX. It is
 // built under another name and renamed, so that a run directory is always whole,
-// and no name is used twice. Format, Name, Sweep and Created of meta are set here.
+// and no name is used twice. Format, Name, ID, Sweep and Created of meta are set here.
 func Create(runsDir, sweep string, meta RunMeta, now time.Time) (*Run, error) {
 	fail := func(err error) (*Run, error) { return nil, fmt.Errorf("create a run in %s: %w", runsDir, err) }
 	if err := os.MkdirAll(runsDir, 0o755); err != nil {
@@ -66,13 +69,15 @@ func Create(runsDir, sweep string, meta RunMeta, now time.Time) (*Run, error) {
 	if err := os.Chmod(tmp, 0o755); err != nil {
 		return fail(err)
 	}
-	meta.Format, meta.Sweep, meta.Created = FormatVersion, sweep, now.UTC()
+	var id [6]byte
+	rand.Read(id[:]) // never fails (Go 1.24 and later)
+	meta.Format, meta.ID, meta.Sweep, meta.Created = FormatVersion, hex.EncodeToString(id[:]), sweep, now.UTC()
 	if err := writeNew(filepath.Join(tmp, journalFile), nil); err != nil {
 		return fail(err)
 	}
 	for range 100 {
 		var suffix [2]byte
-		rand.Read(suffix[:]) // never fails (Go 1.24 and later)
+		rand.Read(suffix[:])
 		meta.Name = fmt.Sprintf("%s-%s-%s", now.UTC().Format("20060102T150405Z"), safeName(sweep, false), hex.EncodeToString(suffix[:]))
 		if err := writeJSON(filepath.Join(tmp, metaFile), meta); err != nil {
 			return fail(err)
@@ -93,27 +98,58 @@ func Create(runsDir, sweep string, meta RunMeta, now time.Time) (*Run, error) {
 	return fail(errors.New("100 names were taken"))
 }
 
-// Open opens an existing run directory. It changes nothing there.
+// Open opens an existing run directory. It changes nothing there, and needs no
+// right to.
 func Open(dir string) (*Run, error) {
-	b, err := os.ReadFile(filepath.Join(dir, metaFile))
+	b, err := readPlain(filepath.Join(dir, metaFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, missingMeta(dir, err)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("%s is no run directory: %w", dir, err)
+		return nil, fmt.Errorf("run %s: %s cannot be read: %w", dir, metaFile, err)
 	}
 	r := &Run{dir: dir}
-	if err := json.Unmarshal(b, &r.Meta); err != nil {
-		return nil, fmt.Errorf("%s: %s is damaged: %w", dir, metaFile, err)
+	if err := json.Unmarshal(b, &r.Meta); err != nil || r.Meta.Format < 1 {
+		return nil, fmt.Errorf("run %s: %s is damaged (%s): put back a copy of it; what was measured is still in %s and the lanes' folders",
+			dir, metaFile, damage(b, err), journalFile)
 	}
-	if r.Meta.Format < 1 || r.Meta.Format > FormatVersion {
-		return nil, fmt.Errorf("%s has format %d, this kernsweep reads 1 to %d: use the version that made it (%s) or a newer one",
+	if r.Meta.Format > FormatVersion {
+		return nil, fmt.Errorf("run %s has format %d, this kernsweep reads 1 to %d: use the version that made it (%s) or a newer one; nothing was changed",
 			dir, r.Meta.Format, FormatVersion, r.Meta.Version)
+	}
+	// A folder that was renamed or copied goes by the name it has now.
+	if abs, err := filepath.EvalSymlinks(dir); err == nil {
+		if abs, err = filepath.Abs(abs); err == nil {
+			r.Meta.Name = filepath.Base(abs)
+		}
 	}
 	return r, nil
 }
 
+func missingMeta(dir string, err error) error {
+	if _, e := os.Lstat(filepath.Join(dir, journalFile)); e == nil {
+		return fmt.Errorf("run %s: %s is missing: put back a copy of it; what was measured is still in %s and the lanes' folders", dir, metaFile, journalFile)
+	}
+	return fmt.Errorf("%s is no run directory: %w", dir, err)
+}
+
+// damage says in few words what is wrong with a JSON file.
+func damage(b []byte, err error) string {
+	switch {
+	case len(b) == 0:
+		return "it is empty"
+	case len(bytes.Trim(b, "\x00")) == 0:
+		return "it holds only NUL bytes"
+	case err == nil:
+		return "it names no format"
+	}
+	return err.Error()
+}
+
 // SetMeta replaces run.json, for facts that are known only after Create (hashes
-// of agents). Format, Name, Sweep and Created stay.
+// of agents). Format, Name, ID, Sweep and Created stay.
 func (r *Run) SetMeta(meta RunMeta) error {
-	meta.Format, meta.Name, meta.Sweep, meta.Created = r.Meta.Format, r.Meta.Name, r.Meta.Sweep, r.Meta.Created
+	meta.Format, meta.Name, meta.ID, meta.Sweep, meta.Created = r.Meta.Format, r.Meta.Name, r.Meta.ID, r.Meta.Sweep, r.Meta.Created
 	if err := writeJSON(filepath.Join(r.dir, metaFile), meta); err != nil {
 		return fmt.Errorf("run %s: %w", r.dir, err)
 	}
@@ -137,17 +173,36 @@ func (r *Run) WriteFile(name string, data []byte) error {
 // Journal reads the run's journal. The writer is not disturbed: a record that
 // is just being written is not there yet.
 func (r *Run) Journal() (*Journal, error) {
-	f, err := os.Open(filepath.Join(r.dir, journalFile))
+	j, err := r.readJournal()
+	if err != nil || j.torn == "" {
+		return j, err
+	}
+	// Half a record is no damage while somebody writes. A writer that ended
+	// meanwhile has finished its line.
+	if j, err = r.readJournal(); err != nil {
+		return nil, err
+	}
+	if _, held := r.HeldBy(); !held {
+		j.noteTorn()
+	}
+	return j, nil
+}
+
+func (r *Run) readJournal() (*Journal, error) {
+	f, err := openPlain(filepath.Join(r.dir, journalFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		return &Journal{Notes: []string{"nothing recorded: there is no journal"}}, nil
+		return &Journal{Notes: []string{"nothing recorded: " + journalFile + " is missing; what this run recorded is lost or was moved"}}, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("run %s: %w", r.dir, err)
+		return nil, fmt.Errorf("run %s: the journal cannot be read: %w", r.dir, err)
 	}
 	defer f.Close()
-	j, err := ReadJournal(f)
+	j, err := readJournal(f, reading{id: r.Meta.ID})
 	if err != nil {
 		return nil, fmt.Errorf("run %s: %w", r.dir, err)
+	}
+	if n := bootDirs(r.dir); len(j.Records) == 0 && n > 0 {
+		j.Notes = append(j.Notes, fmt.Sprintf("files of %d boots are here: what this run recorded of them is LOST", n))
 	}
 	return j, nil
 }

@@ -25,6 +25,8 @@ type Attempt struct {
 	how    string // the ended record's note
 	judged bool
 	ended  Outcome // what the ended record said
+
+	from, to moment
 }
 
 // Trial is a slot and its attempts.
@@ -61,6 +63,17 @@ func (t *Trial) Superseded() []*Attempt {
 // Settled says that the slot has its verdict: resume leaves it alone. One that
 // was interrupted, or whose end was never judged, has none.
 func (t *Trial) Settled() bool { return t.Valid() != nil || t.Final().Outcome != Interrupted }
+
+// Since is the trial with the attempts of a session and later ones only, nil
+// when there are none.
+func (t *Trial) Since(session int) *Trial {
+	s := *t
+	s.Attempts = slices.DeleteFunc(slices.Clone(t.Attempts), func(a *Attempt) bool { return a.Session < session })
+	if len(s.Attempts) == 0 {
+		return nil
+	}
+	return &s
+}
 
 // Judged says that the journal has a verdict on the attempt.
 func (a *Attempt) Judged() bool { return a.judged }

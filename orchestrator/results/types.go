@@ -75,6 +75,15 @@ const (
 	KindCut     Kind = "cut"  // what a lane leaves out, because it would not end in time
 )
 
+// known tells the kinds that this version writes.
+func (k Kind) known() bool {
+	switch k {
+	case KindRun, KindPhase, KindBoot, KindStarted, KindEnded, KindJudged, KindNote, KindLane, KindTask, KindKnob, KindCut:
+		return true
+	}
+	return false
+}
+
 // Beginnings of the Note of KindRun and KindLane records. More text may follow
 // after ": "; the cause of a quarantine stands in Record.Reason.
 const (
@@ -88,9 +97,11 @@ const (
 // LaneSeq counts within a lane (0 for records of no lane).
 type Record struct {
 	Seq     int       `json:"seq"`
+	Run     string    `json:"run,omitempty"` // RunMeta.ID of the run it belongs to
 	Lane    string    `json:"lane,omitempty"`
 	LaneSeq int       `json:"lane_seq,omitempty"`
-	At      time.Time `json:"at"`
+	At      time.Time `json:"at"`              // the controller's wall clock: information, never order
+	UpMS    int64     `json:"up_ms,omitempty"` // since its writer was opened, by a clock that never jumps
 	Kind    Kind      `json:"kind"`
 
 	Slot    *Slot             `json:"slot,omitempty"`

@@ -9,7 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
+	"sync"
 	"time"
 )
 
@@ -24,28 +24,55 @@ type Writer struct {
 	dir  string
 	file *os.File
 	lock *runLock
+	id   string // of the run, in every record; "" in a run of format 1
 	now  func() time.Time
+	up   func() time.Duration // since the writer was opened, by a clock that never jumps
 
 	turn    chan struct{} // holds one token: whoever has it writes
 	seq     int
 	laneSeq map[string]int
 	size    int64
-	broken  error // an append whose fate is unknown: nothing may follow it
+	clock   clock
+	reserve string // path of the room kept for ends and verdicts; "" = there is none
+	broken  error  // an append whose fate is unknown: nothing may follow it
+
+	mu    sync.Mutex
+	queue []*pending // appends that wait for the turn: whoever has it writes them all
+
+	stop, stopped chan struct{} // of the renewal of the lock
+}
+
+// opening is how a writer is opened; tests fill it in otherwise.
+type opening struct {
+	owner string
+	id    string
+	now   func() time.Time
+	beat  time.Duration // between renewals of the lock
+	say   func(string)  // told what is waited for; nil: nobody
 }
 
 // OpenWriter makes this process the one writer of the run. A second writer gets
 // a *LockedError that names the holder. Damage in the journal is repaired first:
 // the file as found is kept as journal.damaged-NNN.jsonl, and a note is recorded.
+// It waits, for half a minute, only where a holder on another machine may be gone.
 func (r *Run) OpenWriter(owner string) (*Writer, error) {
-	return openWriter(r.dir, owner, time.Now)
+	return r.OpenWriterContext(context.Background(), owner, nil)
 }
 
-func openWriter(dir, owner string, now func() time.Time) (*Writer, error) {
-	lock, err := lockRun(dir, owner, now())
+// OpenWriterContext is OpenWriter with a wait that ctx ends. say, when not nil,
+// is told what is waited for.
+func (r *Run) OpenWriterContext(ctx context.Context, owner string, say func(string)) (*Writer, error) {
+	return openWriter(ctx, r.dir, opening{owner: owner, id: r.Meta.ID, now: time.Now, beat: beat, say: say})
+}
+
+func openWriter(ctx context.Context, dir string, o opening) (*Writer, error) {
+	lock, err := lockRun(ctx, dir, o)
 	if err != nil {
 		return nil, err
 	}
-	w := &Writer{dir: dir, lock: lock, now: now, turn: make(chan struct{}, 1), laneSeq: map[string]int{}}
+	began := time.Now()
+	w := &Writer{dir: dir, lock: lock, id: o.id, now: o.now, up: func() time.Duration { return time.Since(began) },
+		turn: make(chan struct{}, 1), laneSeq: map[string]int{}, stop: make(chan struct{}), stopped: make(chan struct{})}
 	w.turn <- struct{}{}
 	if err := w.open(); err != nil {
 		if w.file != nil {
@@ -53,24 +80,34 @@ func openWriter(dir, owner string, now func() time.Time) (*Writer, error) {
 		}
 		return nil, errors.Join(err, lock.release())
 	}
+	go func() {
+		defer close(w.stopped)
+		lock.renew(o.beat, w.stop)
+	}()
 	return w, nil
 }
 
 func (w *Writer) open() error {
 	path := filepath.Join(w.dir, journalFile)
-	old, err := os.ReadFile(path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := journalIsPlain(path); err != nil {
 		return fmt.Errorf("run %s: %w", w.dir, err)
 	}
-	if w.Before, err = readJournal(bytes.NewReader(old), true); err != nil {
+	old, err := readPlain(path)
+	if err != nil {
+		return fmt.Errorf("run %s: the journal cannot be read: %w", w.dir, err)
+	}
+	if w.Before, err = readJournal(bytes.NewReader(old), reading{id: w.id, keep: true}); err != nil {
 		return err
+	}
+	if len(w.Before.Records) > 0 {
+		w.id = w.Before.id // as it was begun
 	}
 	repaired, err := w.repair(path, old)
 	if err != nil {
 		return err
 	}
-	if w.file, err = os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644); err != nil {
-		return fmt.Errorf("run %s: open the journal: %w", w.dir, err)
+	if w.file, err = os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0); err != nil {
+		return fmt.Errorf("run %s: open the journal: %w%s", w.dir, err, advice(w.dir, err))
 	}
 	info, err := w.file.Stat()
 	if err != nil {
@@ -87,20 +124,50 @@ func (w *Writer) open() error {
 	return w.openingNotes(repaired)
 }
 
-func (w *Writer) openingNotes(repaired string) error {
-	var notes []string
-	if w.lock.note != "" {
-		notes = append(notes, "journal "+w.lock.note)
+// journalIsPlain refuses what a journal cannot be appended to. One that is
+// missing is no new run: what it held would be forgotten in silence.
+func journalIsPlain(path string) error {
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%s is missing: what this run recorded is lost or was moved; put it back, or begin a new run with: kernsweep run SWEEP", journalFile)
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("%s is %s, not a plain file: put the journal itself there", journalFile, kindOf(info.Mode()))
 	}
+	return nil
+}
+
+func (w *Writer) openingNotes(repaired string) error {
+	notes := w.lock.notes
 	if repaired != "" {
-		notes = append(notes, fmt.Sprintf("journal repaired (as found: %s): %s", repaired, strings.Join(w.Before.Notes, "; ")))
+		notes = append(notes, fmt.Sprintf("repaired (as found: %s): %s", repaired, strings.Join(w.Before.Notes, "; ")))
+	}
+	if n := bootDirs(w.dir); len(w.Before.Records) == 0 && n > 0 {
+		text := fmt.Sprintf("holds no record, but this run has files of %d boots: what it recorded is LOST; its files are kept, and nothing of it is counted", n)
+		w.Before.Notes = append(w.Before.Notes, "the journal "+text)
+		notes = append(notes, text)
+	}
+	if err := w.makeReserve(); err != nil {
+		notes = append(notes, fmt.Sprintf("no room is kept for the end of the run, should the disk be full: %v", err))
 	}
 	for _, n := range notes {
-		if _, err := w.Append(context.Background(), Record{Kind: KindNote, Note: n}); err != nil {
+		if _, err := w.Append(context.Background(), Record{Kind: KindNote, Note: "journal " + n}); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// bootDirs counts the boots that have a folder in a run directory.
+func bootDirs(dir string) int {
+	found, _ := filepath.Glob(filepath.Join(globSafe(dir), "*", "boot-*"))
+	return len(found)
+}
+
+func globSafe(dir string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir)
 }
 
 // repair rewrites a damaged journal without what cannot be believed, after
@@ -117,7 +184,7 @@ func (w *Writer) repair(path string, old []byte) (string, error) {
 			continue
 		}
 		if err != nil {
-			return "", fmt.Errorf("run %s: keep the damaged journal: %w", w.dir, err)
+			return "", fmt.Errorf("run %s: keep the damaged journal: %w%s", w.dir, err, advice(w.dir, err))
 		}
 		aside = name
 	}
@@ -126,83 +193,37 @@ func (w *Writer) repair(path string, old []byte) (string, error) {
 		good = append(good, '\n')
 	}
 	if err := replaceFile(path, good); err != nil {
-		return "", fmt.Errorf("run %s: repair the journal: %w", w.dir, err)
+		return "", fmt.Errorf("run %s: repair the journal: %w%s", w.dir, err, advice(w.dir, err))
 	}
 	return aside, nil
-}
-
-// Append gives the record its numbers and its time, writes it and waits until
-// it is on disk. Once it returns without error the record survives a crash. The
-// context only bounds the wait for other appends: a record is written even
-// after it was cancelled when nobody else is writing, so that how a trial ended
-// is never lost to Ctrl-C. After a full disk the next Append may succeed; after
-// an error whose extent is unknown every later one fails with that first error.
-func (w *Writer) Append(ctx context.Context, r Record) (Record, error) {
-	select {
-	case <-w.turn:
-	default:
-		select {
-		case <-w.turn:
-		case <-ctx.Done():
-			return r, fmt.Errorf("run %s: journal: waiting for another append: %w", w.dir, ctx.Err())
-		}
-	}
-	defer func() { w.turn <- struct{}{} }()
-	if w.broken != nil {
-		return r, w.broken
-	}
-	r.Seq, r.LaneSeq, r.At = w.seq+1, 0, w.now().UTC()
-	if r.Lane != "" {
-		r.LaneSeq = w.laneSeq[r.Lane] + 1
-	}
-	line, err := EncodeLine(finite(r))
-	if err != nil {
-		return r, err
-	}
-	if err := w.write(line); err != nil {
-		return r, err
-	}
-	w.seq = r.Seq
-	if r.Lane != "" {
-		w.laneSeq[r.Lane] = r.LaneSeq
-	}
-	return r, nil
-}
-
-func (w *Writer) write(line []byte) error {
-	if _, err := w.file.Write(line); err != nil {
-		err = w.explain("write", err)
-		if cut := w.file.Truncate(w.size); cut != nil {
-			w.broken = errors.Join(err, fmt.Errorf("take back the half-written record: %w", cut))
-			return w.broken
-		}
-		return err
-	}
-	if err := w.file.Sync(); err != nil {
-		// The kernel may have dropped the pages: what is on disk is unknown.
-		w.broken = w.explain("fsync", err)
-		return w.broken
-	}
-	w.size += int64(len(line))
-	return nil
-}
-
-func (w *Writer) explain(step string, err error) error {
-	hint := ""
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		hint = ": the disk of the run directory is full; make room, then kernsweep rerun RUN --failed"
-	}
-	return fmt.Errorf("run %s: journal: %s: %w%s", w.dir, step, err, hint)
 }
 
 // Close ends writing and gives the run free.
 func (w *Writer) Close() error {
 	<-w.turn // a running append ends first; nobody may append afterwards
-	w.broken = fmt.Errorf("run %s: journal: closed", w.dir)
-	err := w.file.Close()
-	if rel := w.lock.release(); err == nil {
-		err = rel
+	if !w.closed() {
+		close(w.stop)
+		<-w.stopped
+		w.broken = fmt.Errorf("run %s: journal: closed", w.dir)
+		err := w.file.Close()
+		if w.reserve != "" && w.lock.held() == nil {
+			_ = os.Remove(w.reserve)
+		}
+		if rel := w.lock.release(); err == nil {
+			err = rel
+		}
+		w.turn <- struct{}{}
+		return err
 	}
 	w.turn <- struct{}{}
-	return err
+	return nil
+}
+
+func (w *Writer) closed() bool {
+	select {
+	case <-w.stop:
+		return true
+	default:
+		return false
+	}
 }

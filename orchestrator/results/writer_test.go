@@ -8,11 +8,9 @@ import (
 	"math"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -123,63 +121,6 @@ func TestAppendIgnoresCancelWhenFree(t *testing.T) {
 	w.turn <- struct{}{}
 }
 
-func TestSecondWriterIsRefusedByName(t *testing.T) {
-	run := newRun(t)
-	w, err := run.OpenWriter("kim")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, step := range []string{"both locks", "without flock"} {
-		_, err = run.OpenWriter("alex")
-		var locked *LockedError
-		if !errors.As(err, &locked) || locked.Holder.Owner != "kim" || locked.Holder.PID != os.Getpid() ||
-			!strings.Contains(err.Error(), "being written by kim, process ") {
-			t.Fatalf("%s: %v", step, err)
-		}
-		if err := w.lock.lock.Unlock(); err != nil { // as on a file system without flock
-			t.Fatal(err)
-		}
-	}
-	if j := journal(t, run); len(j.Records) != 0 {
-		t.Errorf("the refused writer wrote: %+v", j.Records)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	w, err = run.OpenWriter("alex")
-	if err != nil {
-		t.Fatalf("after a clean end: %v", err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func TestHolderOnAnotherHostIsNotTakenOver(t *testing.T) {
-	run := newRun(t)
-	if err := createHolder(run.Dir(), Holder{Owner: "alex", Host: "elsewhere.example", PID: 12, Since: t0}); err != nil {
-		t.Fatal(err)
-	}
-	_, err := run.OpenWriter("kim")
-	var locked *LockedError
-	if !errors.As(err, &locked) || !strings.Contains(err.Error(), "if it does not, remove "+filepath.Join(run.Dir(), ownerFile)) {
-		t.Fatal(err)
-	}
-}
-
-func TestHolderOfAnEarlierBootOrReusedPIDIsStale(t *testing.T) {
-	me := thisHolder("kim", t0)
-	if !alive(me, me) {
-		t.Error("this process counts as dead")
-	}
-	earlier, reused := me, me
-	earlier.BootID = "another"
-	reused.Start = "1"
-	if alive(earlier, me) || alive(reused, me) {
-		t.Error("a dead holder counts as alive")
-	}
-}
-
 // A process killed by SIGKILL in the middle of its appends loses nothing that
 // it was told is safe, and the next writer takes over with a note.
 func TestKill9LosesNothingAcknowledged(t *testing.T) {
@@ -259,31 +200,5 @@ func TestFullDiskLeavesNoHalfRecord(t *testing.T) {
 	j := journal(t, run)
 	if len(j.Notes) != 0 || fmt.Sprintln(len(j.Records)) != string(out) {
 		t.Errorf("%d records, last acknowledged %s, notes %q", len(j.Records), out, j.Notes)
-	}
-}
-
-func TestFullDiskIsSaidClearly(t *testing.T) {
-	run := newRun(t)
-	w, err := run.OpenWriter("kim")
-	if err != nil {
-		t.Fatal(err)
-	}
-	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.file.Close(); err != nil {
-		t.Fatal(err)
-	}
-	w.file = full
-	_, err = w.Append(t.Context(), Record{Kind: KindNote})
-	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "is full; make room") {
-		t.Error(err)
-	}
-	if _, again := w.Append(t.Context(), Record{Kind: KindNote}); !errors.Is(again, syscall.ENOSPC) {
-		t.Errorf("after an error of unknown extent: %v", again)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
 	}
 }
