@@ -12,6 +12,7 @@ import (
 	"kernsweep/orchestrator/plan"
 	"kernsweep/orchestrator/results"
 	"kernsweep/targets"
+	"kernsweep/workloads/deploy"
 )
 
 // markFile has the kernel log's mark of an attempt, for a resumed verdict.
@@ -147,7 +148,7 @@ func (s *session) reattach(ctx context.Context, of *results.Trial, a *results.At
 // what was begun. Its error is like run's.
 func (t *trial) rejoin(ctx context.Context, a *results.Attempt) error {
 	if len(a.Tasks) == 0 {
-		return errNotBegun
+		return deploy.ErrNotBegun
 	}
 	if !a.Ended.IsZero() {
 		t.ended, t.how = true, results.Record{Outcome: a.Outcome, Reason: a.Reason}
@@ -172,10 +173,9 @@ func (t *trial) rejoin(ctx context.Context, a *results.Attempt) error {
 // unattachable says why an attempt is to be repeated, "" when err is a verdict's
 // business.
 func unattachable(err error) string {
-	var gone *targets.RebootedError
-	if errors.Is(err, errNotBegun) || errors.As(err, &gone) {
+	var gone *deploy.GoneError
+	if errors.Is(err, deploy.ErrNotBegun) || errors.As(err, &gone) {
 		return err.Error()
 	}
 	return ""
 }
-var errNotBegun = errors.New("not begun")

@@ -54,7 +54,8 @@ func (t *trial) peerSide(ctx context.Context, name string) (side workloads.Side,
 	if err != nil {
 		return side, done, err
 	}
-	agent, err := deploy.Install(ctx, conn, deploy.Options{Arch: conf.Arch, Want: conf.Agent, Log: t.log, Note: t.note(ctx), Agents: t.r.kept.agents.Get})
+	agent, err := deploy.Install(ctx, conn, deploy.Options{Arch: conf.Arch, Want: conf.Agent, Log: t.log, Note: t.note(ctx), Agents: t.r.kept.agents.Get,
+		Spare: t.r.spare(name)})
 	if err != nil {
 		_ = conn.Close()
 		return side, done, err

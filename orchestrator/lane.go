@@ -42,7 +42,8 @@ type lane struct {
 	owed     []owing     // knobs to restore
 	ending   ending
 
-	before *legacy // what a resumed lane takes over; nil: nothing
+	machine *targets.Identity // of its first boot in the run; nil: not known
+	before  *legacy           // what a resumed lane takes over; nil: nothing
 
 	left       targets.Crashes // what crashed kernels leave on the target
 	looked     bool            // for that, in this session
@@ -63,6 +64,7 @@ func (r *Runner) newLane(p *plan.Lane) (*lane, error) {
 	if t.Power != nil && !targets.TraitsOf(t.Boot).Local {
 		l.supplied(t.Power)
 	}
+	l.machine = known(r.Before, p.Target)
 	if r.Resume {
 		l.standing = policyBefore(r.Before, p.Target)
 		l.inherit()
@@ -85,6 +87,8 @@ func attemptsBefore(m *results.Model, lane string) map[results.SlotKey]int {
 }
 
 func (l *lane) run(ctx context.Context) {
+	ctx, unguard := l.leased(ctx)
+	defer unguard()
 	l.record(ctx, results.Record{Kind: results.KindLane, Note: results.NoteBegan})
 	if l.withdrawn == "" && l.startable(ctx, 0) {
 		l.wake(ctx)
@@ -100,6 +104,10 @@ func (l *lane) run(ctx context.Context) {
 	}
 	if l.withdrawn != "" {
 		last.Note, last.Reason = results.NoteQuarantined, l.withdrawn
+	}
+	if why := l.robbed(ctx); why != nil {
+		last.Note, last.Reason = results.NoteInterrupted, why.Error()
+		l.letGo(ctx, why)
 	}
 	l.leave(ctx)
 	l.record(ctx, last)

@@ -173,11 +173,17 @@ func (l *lane) supplied(power targets.Power) {
 	l.target.Power = s
 }
 
-// misled says that the target's power switches something else: then the lane
-// ends at once, and power is not touched again.
+// misled says that the target's power switches something else, or that another
+// machine answers under its address: then the lane ends at once, and nothing more
+// is done to what is not ours.
 func (l *lane) misled(err error) bool {
 	var wrong *targets.OutletError
-	if !errors.As(err, &wrong) {
+	var other *targets.OtherMachineError
+	switch {
+	case errors.As(err, &other):
+		l.stranded = true
+	case errors.As(err, &wrong):
+	default:
 		return false
 	}
 	l.target.Power = nil

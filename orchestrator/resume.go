@@ -3,23 +3,45 @@ package orchestrator
 import (
 	"time"
 
+	"kernsweep/orchestrator/config"
 	"kernsweep/orchestrator/plan"
 	"kernsweep/orchestrator/results"
+	"kernsweep/targets"
 )
 
+// Rerun is a part of a run's plan that a later session was to measure again.
+type Rerun struct {
+	Session int // that began it; attempts of earlier ones do not count for it
+	Plan    *plan.Plan
+}
+
 // Remaining is the part of a run's plan that has no verdict yet: what was never
-// begun, what was interrupted, and what a crash of the controller left open. A
-// lane whose end is not recorded stays in it even without boots: its target is
-// still to be brought home.
-func Remaining(p *plan.Plan, m *results.Model) *plan.Plan {
+// begun, what was interrupted, and what a crash of the controller left open; and
+// likewise of again, the newest rerun (zero: none). A lane whose end is not
+// recorded stays in it even without boots: its target is still to be brought home.
+func Remaining(lab *config.Lab, p *plan.Plan, m *results.Model, again Rerun) *plan.Plan {
+	r := remaining{m: m, since: again.Session, again: map[results.SlotKey]bool{}}
+	if again.Plan != nil {
+		for _, l := range again.Plan.Lanes {
+			for _, b := range l.Boots {
+				for _, s := range b.Trials {
+					r.again[s.Key()] = true
+				}
+			}
+		}
+	}
 	out := *p
 	out.Lanes = nil
 	for _, l := range p.Lanes {
 		state := m.Lane(l.Target)
-		open := state != nil && state.Ended.IsZero()
+		r.open = state != nil && state.Ended.IsZero()
+		r.attempts = 1
+		if t := lab.Target(l.Target); t != nil {
+			r.attempts += t.Failures.Retries
+		}
 		n := plan.Lane{Target: l.Target}
 		for _, b := range l.Boots {
-			left := remainingTrials(b.Trials, m, open)
+			left := r.trials(b.Trials)
 			if len(left) == 0 {
 				continue
 			}
@@ -28,38 +50,62 @@ func Remaining(p *plan.Plan, m *results.Model) *plan.Plan {
 			n.Estimate += b.Estimate
 			n.Boots = append(n.Boots, b)
 		}
-		if len(n.Boots) > 0 || open {
+		if len(n.Boots) > 0 || r.open {
 			out.Lanes = append(out.Lanes, n)
 		}
 	}
 	return &out
 }
 
-// remainingTrials are those without a verdict, each cell's with its warm-ups.
-func remainingTrials(slots []results.Slot, m *results.Model, open bool) []results.Slot {
-	unsettled := map[results.Cell]bool{}
+type remaining struct {
+	m        *results.Model
+	again    map[results.SlotKey]bool // slots of the newest rerun …
+	since    int                      // … and the session that began it
+	open     bool                     // the lane was cut off
+	attempts int                      // that a lost link leaves a trial
+}
+
+// trials are those without a verdict, each cell's with its warm-ups.
+func (r *remaining) trials(slots []results.Slot) []results.Slot {
+	due := map[results.Cell]bool{}
 	for _, s := range slots {
-		if !s.Warmup() && !settled(m.Slot(s), open) {
-			unsettled[s.Cell] = true
+		if !s.Warmup() && r.due(s) {
+			due[s.Cell] = true
 		}
 	}
 	var out []results.Slot
 	for _, s := range slots {
-		if unsettled[s.Cell] && (s.Warmup() || !settled(m.Slot(s), open)) {
+		if due[s.Cell] && (s.Warmup() || r.due(s)) {
 			out = append(out, s)
 		}
 	}
 	return out
 }
 
-// settled says that nothing more is to be done for a slot. In a lane that was cut
-// off a lost link may still have its other attempt.
-func settled(t *results.Trial, open bool) bool {
-	if t == nil || !t.Settled() {
-		return false
+func (r *remaining) due(s results.Slot) bool {
+	t := r.m.Slot(s)
+	if t == nil {
+		return true
 	}
-	f := t.Final()
-	return !open || f.Outcome != results.Lost || f.Number >= lostAttempts
+	if r.again[s.Key()] {
+		t = t.Since(r.since)
+	}
+	if t == nil || !t.Settled() {
+		return true
+	}
+	f := t.Final() // in a lane that was cut off a lost link may still have its other attempt
+	return r.open && f.Outcome == results.Lost && tried(t) < r.attempts
+}
+
+// tried counts the attempts that were really made.
+func tried(t *results.Trial) int {
+	n := 0
+	for _, a := range t.Attempts {
+		if a.Outcome == results.Lost {
+			n++
+		}
+	}
+	return n
 }
 
 // legacy is what the controller before this one left to a lane.
@@ -102,6 +148,17 @@ func (l *lane) inherit() {
 	l.touched = h.open && !h.since.Equal(before.Began)
 }
 
+// known is the machine of a target's first proven boot in the run, nil when there
+// is none. Another one under the same address must not go on with its figures.
+func known(m *results.Model, target string) *targets.Identity {
+	for _, b := range m.Boots {
+		if b.Lane == target && b.Result != nil && b.Result.Outcome == results.OK && b.Result.Record.Identity != nil {
+			return b.Result.Record.Identity
+		}
+	}
+	return nil
+}
+
 // concluded gives the trials of a boot their verdict when the controller stopped
 // between the verdict on the boot and those on its trials.
 func (l *lane) concluded(b plan.Boot) (why string, ok bool) {
@@ -112,4 +169,26 @@ func (l *lane) concluded(b plan.Boot) (why string, ok bool) {
 	why = h.failed.Stage + ": " + h.failed.Reason
 	l.before.failed = nil
 	return why, true
+}
+
+// spare lists the spools on a machine ("" = the controller) that belong to
+// trials a resumed run may still take over.
+func (r *Runner) spare(machine string) []string {
+	if !r.Resume {
+		return nil
+	}
+	var spools []string
+	for _, t := range r.Before.Trials {
+		for _, a := range t.Attempts {
+			if a.Judged() {
+				continue
+			}
+			for _, x := range a.Tasks {
+				if x.Machine == machine {
+					spools = append(spools, x.Spool)
+				}
+			}
+		}
+	}
+	return spools
 }

@@ -7,10 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"sync"
 	"time"
 
@@ -41,6 +39,8 @@ type Runner struct {
 	// is whenever. History tells how long things take until the run has seen it.
 	Until   time.Time
 	History plan.History
+	// Leases are this process's, of the plan's targets and peers; nil: with nobody.
+	Leases *Claims
 	// Observe sees every record once it is durable, one at a time. It must not block.
 	Observe func(results.Record)
 	// Resume goes on where the controller before this one stopped; Plan is what
@@ -69,7 +69,7 @@ type Runner struct {
 // context's, or a journal that cannot be written (then nothing more is started,
 // and the run can be taken up again). What happened to trials is in the journal.
 func (r *Runner) Execute(ctx context.Context) error {
-	r.locks, r.gate = newLocks(filepath.Dir(r.Run.Dir())), make(chan struct{}, max(1, runtime.NumCPU()))
+	r.locks, r.gate = newLocks(r.Leases), make(chan struct{}, max(1, runtime.NumCPU()))
 	r.outages, r.lanes = newOutages(), nil
 	if r.night == nil {
 		r.night = newNight(r.Until)
@@ -85,6 +85,7 @@ func (r *Runner) Execute(ctx context.Context) error {
 	if err := r.append(ctx, results.Record{Kind: results.KindRun, Note: began(r.Why)}); err != nil {
 		return err
 	}
+	defer r.Leases.journal(func(s string) { _ = r.append(ctx, results.Record{Kind: results.KindNote, Note: s}) })()
 	var missing []error
 	for i := range r.Plan.Lanes {
 		if l, err := r.newLane(&r.Plan.Lanes[i]); err != nil {
@@ -147,7 +148,7 @@ func (r *Runner) controllerAgent(ctx context.Context) (*deploy.Agent, error) {
 		return r.peer, nil
 	}
 	a, err := deploy.Install(ctx, r.Local, deploy.Options{Arch: runtime.GOARCH, Want: "auto", Log: r.Log,
-		Instance: strconv.Itoa(os.Getpid()), Agents: r.kept.agents.Get,
+		Instance: deploy.Instance(), Agents: r.kept.agents.Get, Spare: r.spare(""),
 		Note: func(s string) { _ = r.append(ctx, results.Record{Kind: results.KindNote, Note: "controller: " + s}) }})
 	if err != nil {
 		return nil, fmt.Errorf("agent on the controller: %w", err)

@@ -60,6 +60,9 @@ func (l *lane) start(ctx context.Context, b plan.Boot) (*session, error) {
 		return nil, err
 	}
 	l.target.Held, l.at = conn, b.Kernel
+	if l.machine == nil {
+		l.machine = rec.Identity
+	}
 	l.collect(ctx, dir)
 	if err := s.settle(ctx); err != nil {
 		return nil, err
@@ -91,6 +94,7 @@ func (s *session) bootKernel(ctx context.Context, b plan.Boot) (targets.Conn, ta
 		Note:    s.note(ctx),
 		Console: console,
 		Known:   s.lastID,
+		Machine: s.machine,
 		Probe:   func(ev *targets.Evidence) { s.keep(ctx, ev) },
 	})
 }
@@ -156,7 +160,7 @@ func (s *session) deploy(ctx context.Context) error {
 	}
 	a, err := deploy.Install(ctx, s.target.Held, deploy.Options{
 		Arch: arch, Want: s.conf.Agent, Release: s.record.Release, Log: s.log, Note: s.note(ctx), Redial: s.redial,
-		Before: s.lane.pushed, Agents: s.r.kept.agents.Get,
+		Before: s.lane.pushed, Agents: s.r.kept.agents.Get, Spare: s.r.spare(s.conf.Name),
 	})
 	if err != nil {
 		return err

@@ -17,9 +17,6 @@ import (
 	"kernsweep/workloads"
 )
 
-// lostAttempts bounds how often a trial is repeated after its link was lost.
-const lostAttempts = 2
-
 // trials runs the slots of a boot in order and returns those still to be done
 // in another boot.
 func (s *session) trials(ctx context.Context, todo []results.Slot) []results.Slot {

@@ -48,7 +48,12 @@ func (a *app) resume(c *cobra.Command, run *results.Run) error {
 	if err != nil {
 		return err
 	}
-	p := orchestrator.Remaining(&whole, state.Model)
+	var again plan.Plan
+	rerun, err := run.Rerun(state.Model, &again)
+	if err != nil {
+		return usage(err)
+	}
+	p := orchestrator.Remaining(lab, &whole, state.Model, orchestrator.Rerun{Session: rerun, Plan: &again})
 	if len(p.Lanes) == 0 && orderly(state.Model) {
 		fmt.Fprintf(a.err, "nothing to resume: every trial of %s has its verdict\n", run.Name())
 		return a.finish(run)
@@ -63,7 +68,7 @@ func (a *app) resume(c *cobra.Command, run *results.Run) error {
 	if err := a.notReady(lab, p); err != nil {
 		return err
 	}
-	release, err := a.claim(lab, p)
+	release, err := a.claim(c.Context(), lab, p)
 	if err != nil {
 		return err
 	}
@@ -72,7 +77,7 @@ func (a *app) resume(c *cobra.Command, run *results.Run) error {
 	if err != nil {
 		return &statusError{exitInfra, err}
 	}
-	return a.execute(c.Context(), lab, p, run, beginning{resume: true, why: "resume", seen: seen})
+	return a.execute(c.Context(), lab, p, run, beginning{resume: true, why: results.WhyResume, seen: seen})
 }
 
 // orderly says that the newest controller of a run came to its end.
