@@ -40,6 +40,7 @@ func build(run *results.Run, s *results.State) *Document {
 		d.Boots = append(d.Boots, Boot{Lane: x.Lane, Number: x.Number, Asked: x.Asked, Judged: x.Judged, Result: x.Result})
 	}
 	d.Failures = append(d.Failures, b.failures()...)
+	b.sessions(d)
 	for _, n := range s.Model.Notes {
 		d.Notes = append(d.Notes, Note{At: n.At, Lane: n.Lane, Text: n.Note})
 	}
@@ -87,7 +88,7 @@ func (b *builder) target(p results.PlannedTarget) Target {
 		if l.Name != p.Name {
 			continue
 		}
-		t.Ended = !l.Ended.IsZero()
+		t.Ended, t.Cut = !l.Ended.IsZero(), l.Cut
 		if l.Quarantined {
 			t.Quarantined = l.Reason
 			if t.Quarantined == "" {

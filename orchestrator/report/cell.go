@@ -41,7 +41,7 @@ func (b *builder) cell(p results.PlannedCell) Cell {
 }
 
 func (b *builder) trial(a *results.Attempt, counts bool) Trial {
-	t := Trial{Block: a.Slot.Block, Boot: a.Slot.Boot, Repeat: a.Slot.Repeat, Attempt: a.Number, Counts: counts,
+	t := Trial{Block: a.Slot.Block, Boot: a.Slot.Boot, Repeat: a.Slot.Repeat, Attempt: a.Number, Session: a.Session, Counts: counts,
 		Outcome: a.Outcome, Reason: a.Reason, Collect: a.Collect, Started: a.Started, Ended: a.Ended,
 		Activity: a.Summary}
 	if a.Number > 0 && !a.Started.IsZero() {

@@ -25,13 +25,16 @@ type Document struct {
 	Workloads  []Workload        `json:"workloads"`
 	Boots      []Boot            `json:"boots"`
 	Failures   []Failure         `json:"failures"`
-	Notes      []Note            `json:"notes,omitempty"` // of the journal
+	Mixed      []Mixed           `json:"mixed_blocks,omitempty"`
+	Repeated   []Repeated        `json:"repeated,omitempty"` // slots with several attempts
+	Notes      []Note            `json:"notes,omitempty"`    // of the journal
 }
 
 // Target is a lane.
 type Target struct {
 	results.PlannedTarget
 	Quarantined string                  `json:"quarantined,omitempty"` // why; "" = it is not
+	Cut         *results.Cut            `json:"cut,omitempty"`         // what --until left out; absent: nothing
 	Ended       bool                    `json:"ended"`                 // the lane came to its end
 	Outcomes    map[results.Outcome]int `json:"outcomes"`              // of slots, by their final state, warm-ups left out
 	NotRun      int                     `json:"not_run"`               // planned slots the journal knows nothing of
@@ -109,6 +112,7 @@ type Trial struct {
 	Boot     int               `json:"boot"`
 	Repeat   int               `json:"repeat"` // 0 and below: a warm-up
 	Attempt  int               `json:"attempt"`
+	Session  int               `json:"session"` // of the run, from 1
 	Counts   bool              `json:"counts"` // its values are in the figures
 	Outcome  results.Outcome   `json:"outcome"`
 	Reason   string            `json:"reason,omitempty"`

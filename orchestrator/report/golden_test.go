@@ -5,6 +5,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -20,6 +21,9 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 
 const anyName = "20261130T220000Z-RUN"
 
+// anyID is the random id of a run in JSON.
+var anyID = regexp.MustCompile(`("id": ")[0-9a-f]+"`)
+
 // golden compares reports with testdata/NAME.txtar: a file per format, "text",
 // "text+vmstat", "csv", "json", "md".
 func golden(t *testing.T, name string, run *results.Run, formats ...string) {
@@ -32,7 +36,7 @@ func golden(t *testing.T, name string, run *results.Run, formats ...string) {
 		if err := Write(&b, run, Options{Format: base, VMStat: vm}); err != nil {
 			t.Fatal(err)
 		}
-		text := strings.ReplaceAll(b.String(), run.Name(), anyName)
+		text := anyID.ReplaceAllString(strings.ReplaceAll(b.String(), run.Name(), anyName), `${1}ID"`)
 		checkText(t, f, text)
 		got.Files = append(got.Files, txtar.File{Name: f, Data: []byte(text)})
 	}

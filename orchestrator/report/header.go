@@ -18,8 +18,8 @@ func header(src *source, width int) section {
 	s := section{title: "kernsweep: sweep " + d.Run.Sweep}
 	s.say(width, "          ", "run       %s", d.Run.Name)
 	s.say(width, "          ", "made      %s by %s on %s, kernsweep %s, seed %d", at(d.Run.Created), d.Run.Who, d.Run.Host, d.Run.Version, d.Run.Seed)
-	for _, x := range d.Sessions {
-		s.say(width, "          ", "session   %s to %s", at(x.Began), sessionEnd(x))
+	for i, x := range d.Sessions {
+		s.say(width, "          ", "session %d %s to %s%s", i+1, at(x.Began), sessionEnd(x), why(x))
 	}
 	if d.Running != "" {
 		s.say(width, "          ", "state     RUNNING (%s): what stands below as interrupted or missing may still come", d.Running)
@@ -47,6 +47,14 @@ func sessionEnd(x results.Session) string {
 		return at(x.Ended) + " (interrupted)"
 	}
 	return at(x.Ended)
+}
+
+// why is what a later session was for.
+func why(x results.Session) string {
+	if x.Why == "" {
+		return ""
+	}
+	return ": " + x.Why
 }
 
 func stateText(d *Document) string {

@@ -44,7 +44,7 @@ func sections(src *source, o Options) []section {
 	if o.VMStat {
 		list = append(list, activities(src, o.Width), samples(src, o.Width))
 	}
-	for _, s := range []section{warnings(src, o.Width), failureList(src, o.Width), notes(src, o.Width)} {
+	for _, s := range []section{sessionList(src, o.Width), warnings(src, o.Width), failureList(src, o.Width), notes(src, o.Width)} {
 		if len(s.lines) > 0 {
 			list = append(list, s)
 		}
