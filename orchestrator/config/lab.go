@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"kernsweep/orchestrator/notify"
 	"kernsweep/targets"
 	"kernsweep/workloads"
 )
@@ -130,6 +131,7 @@ type Sweep struct {
 	BootFailures int           // failures of one kernel on one target before its other blocks are skipped; default 2
 	Rehearsed    time.Duration // every target's rehearsal may be at most this old; 0: none is demanded
 	Matrices     []Matrix
+	Notify       []notify.Block // who is told, and of what
 	Pos          Pos
 }
 

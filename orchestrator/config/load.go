@@ -6,6 +6,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 
+	"kernsweep/orchestrator/notify"
 	"kernsweep/targets"
 	"kernsweep/targets/boot"
 	"kernsweep/targets/console"
@@ -20,6 +21,7 @@ type drivers struct {
 	power     map[string]func() targets.Power
 	console   map[string]func() targets.Console
 	workloads map[string]func() workloads.Workload
+	notify    map[string]func() notify.Driver
 }
 
 // Load reads path, a file or a directory whose *.hcl files are taken together,
@@ -33,7 +35,7 @@ func Load(path string, vars map[string]string, env func(string) (string, bool)) 
 // allDrivers are the product's tables. A driver that fills several slots stands
 // in its own folder.
 func allDrivers() drivers {
-	d := drivers{boot: boot.All(), power: power.All(), console: console.All(), workloads: workloads.All()}
+	d := drivers{boot: boot.All(), power: power.All(), console: console.All(), workloads: workloads.All(), notify: notify.All()}
 	d.boot["qemu"] = func() targets.Booter { return new(qemu.Machine) }
 	return d
 }

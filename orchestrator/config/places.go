@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"sort"
 
+	"kernsweep/orchestrator/notify"
 	"kernsweep/targets"
 	"kernsweep/workloads"
 )
@@ -55,6 +56,9 @@ func (l *loader) schema() map[string][]string {
 	}
 	for kind, make := range l.drivers.console {
 		m["console \""+kind+"\""] = names(reflect.TypeOf(make()).Elem())
+	}
+	for kind, make := range l.drivers.notify {
+		m["notify \""+kind+"\""] = append(names(reflect.TypeOf(make()).Elem()), names(reflect.TypeOf(notify.Choice{}))...)
 	}
 	for kind, make := range l.drivers.workloads {
 		m["workload \""+kind+"\""] = names(reflect.TypeOf(make()).Elem())

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"kernsweep/orchestrator/notify"
 	"kernsweep/targets"
 	"kernsweep/workloads"
 )
@@ -24,7 +25,7 @@ func Reference() string {
 	for _, slot := range []struct {
 		title string
 		names []string
-	}{{`boot "NAME"`, keys(d.boot)}, {`power "NAME"`, keys(d.power)}, {`console "NAME"`, keys(d.console)}, {`workload "KIND"`, keys(d.workloads)}} {
+	}{{`boot "NAME"`, keys(d.boot)}, {`power "NAME"`, keys(d.power)}, {`console "NAME"`, keys(d.console)}, {`workload "KIND"`, keys(d.workloads)}, {`notify "KIND"`, keys(d.notify)}} {
 		wrap(&b, fmt.Sprintf("  %-16s ", slot.title), strings.Repeat(" ", 19), strings.Join(slot.names, ", "))
 	}
 	b.WriteByte('\n')
@@ -50,6 +51,10 @@ func Reference() string {
 	}
 	section(`sweep "NAME"`, reflect.TypeOf(sweepBlock{}))
 	section("  matrix (in sweep)", reflect.TypeOf(matrixBlock{}))
+	section("  notify (in sweep), whatever its kind", reflect.TypeOf(notify.Choice{}))
+	for _, n := range keys(d.notify) {
+		section(fmt.Sprintf("  notify %q (in sweep), or notify %q \"NAME\"", n, n), reflect.TypeOf(d.notify[n]()).Elem())
+	}
 	section(`variable "NAME"`, reflect.TypeOf(variableBlock{}))
 	b.WriteString("locals: name = value, used as local.name\n\n")
 	wrap(&b, "functions: ", "  ", strings.Join(keys((&loader{}).functions()), ", "))

@@ -17,6 +17,7 @@ type sweepBlock struct {
 	BootFailures int      `hcl:"boot_failures,optional" doc:"failures of one kernel on one target before its other blocks are skipped (default 2)"`
 	Rehearsed    duration `hcl:"rehearsed,optional" doc:"refuse to start unless every real target passed target doctor within this time (default: not asked)"`
 	Matrices     []*block `hcl:"matrix,block"`
+	Notify       []*block `hcl:"notify,block"`
 }
 
 // matrixBlock is the content of a matrix block: the product of its lists.
@@ -49,6 +50,9 @@ func (l *loader) addSweep(b *block) {
 	}
 	for _, in := range raw.Matrices {
 		s.Matrices = append(s.Matrices, l.matrix(in, s, raw, ok))
+	}
+	for _, in := range raw.Notify {
+		l.notify(in, s)
 	}
 	l.lab.Sweeps = append(l.lab.Sweeps, s)
 }
