@@ -14,7 +14,8 @@ import (
 // rerun is one command line of rerun.
 type rerun struct {
 	plan.Filter
-	failed, alone, strict bool
+	later
+	failed, alone bool
 
 	run   *results.Run
 	state *results.State
@@ -55,7 +56,7 @@ without repeating what it measured.`,
 	f := c.Flags()
 	f.BoolVar(&r.failed, "failed", false, "what did not end ok, or never ran")
 	f.BoolVar(&r.alone, "only-failed-cells", false, "as --failed, but without the rest of the blocks")
-	f.BoolVar(&r.strict, "strict", false, "refuse when anything differs from the run's beginning")
+	r.flags(c)
 	return c
 }
 
@@ -79,49 +80,7 @@ func (a *app) rerun(ctx context.Context, r *rerun) error {
 	if err != nil {
 		return err
 	}
-	diffs, err := a.fromStore(ctx, lab, p, r.run, r.strict)
-	if err != nil {
-		return err
-	}
-	if err := a.notReady(lab, p); err != nil {
-		return err
-	}
-	release, err := a.claim(lab, p)
-	if err != nil {
-		return err
-	}
-	defer release()
-	seen, err := noteAll(ctx, r.run, len(r.state.Journal.Records), diffs)
-	if err != nil {
-		return &statusError{exitInfra, err}
-	}
-	return a.execute(ctx, lab, p, r.run, beginning{why: r.why(), seen: seen})
-}
-
-// noteAll leaves the differences in the journal, and says how many records it
-// holds then. had is how many it held when the rerun was planned.
-func noteAll(ctx context.Context, run *results.Run, had int, notes []string) (int, error) {
-	if len(notes) == 0 {
-		return had, nil
-	}
-	w, err := run.OpenWriter(who())
-	if err != nil {
-		return 0, err
-	}
-	defer w.Close()
-	if n := len(w.Before.Records); n != had {
-		return 0, fmt.Errorf("run %s went on while this was planned (%d records, now %d): give the command again", run.Name(), had, n)
-	}
-	for _, n := range notes {
-		if _, err := w.Append(ctx, results.Record{Kind: results.KindNote, Note: "since the run began: " + n}); err != nil {
-			return 0, err
-		}
-	}
-	j, err := run.Journal()
-	if err != nil {
-		return 0, err
-	}
-	return len(j.Records), nil
+	return a.later(ctx, lab, p, r.run, r.later, beginning{why: r.why(), seen: len(r.state.Journal.Records)})
 }
 
 // why is what the journal says of the session.

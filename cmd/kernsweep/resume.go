@@ -11,7 +11,8 @@ import (
 )
 
 func (a *app) resumeCmd() *cobra.Command {
-	return &cobra.Command{
+	var l later
+	c := &cobra.Command{
 		Use:   "resume RUN",
 		Short: "Go on with a run that was interrupted, or whose controller died",
 		Long: `Go on with a run that was interrupted, whose controller died, or that --until cut. RUN is a
@@ -27,12 +28,14 @@ there; any other is booted anew. What failed is not repeated: that is what rerun
 			if err != nil {
 				return err
 			}
-			return a.resume(c, run)
+			return a.resume(c, run, l)
 		},
 	}
+	l.flags(c)
+	return c
 }
 
-func (a *app) resume(c *cobra.Command, run *results.Run) error {
+func (a *app) resume(c *cobra.Command, run *results.Run, l later) error {
 	if h, ok := run.HeldBy(); ok {
 		return &statusError{exitInfra, &results.LockedError{Dir: run.Dir(), Holder: h, Hint: "it is not to be resumed, it runs"}}
 	}
@@ -61,23 +64,7 @@ func (a *app) resume(c *cobra.Command, run *results.Run) error {
 	if _, err := p.Select(lab, plan.Filter{}, nil); err != nil {
 		return usage(err)
 	}
-	diffs, err := a.fromStore(c.Context(), lab, p, run, false)
-	if err != nil {
-		return err
-	}
-	if err := a.notReady(lab, p); err != nil {
-		return err
-	}
-	release, err := a.claim(c.Context(), lab, p)
-	if err != nil {
-		return err
-	}
-	defer release()
-	seen, err := noteAll(c.Context(), run, len(state.Journal.Records), diffs)
-	if err != nil {
-		return &statusError{exitInfra, err}
-	}
-	return a.execute(c.Context(), lab, p, run, beginning{resume: true, why: results.WhyResume, seen: seen})
+	return a.later(c.Context(), lab, p, run, l, beginning{resume: true, why: results.WhyResume, seen: len(state.Journal.Records)})
 }
 
 // orderly says that the newest controller of a run came to its end.
