@@ -1,33 +1,72 @@
 package results
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 )
 
-// List names the runs in a directory, oldest first.
+// List names the runs in a directory, oldest first, damaged ones too: Open says
+// what is wrong with those. Links to runs of the same directory are left out.
 func List(runsDir string) ([]string, error) {
 	entries, err := os.ReadDir(runsDir)
-	if os.IsNotExist(err) {
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("list runs: %w", err)
 	}
+	home, err := filepath.EvalSymlinks(runsDir)
+	if err != nil {
+		return nil, fmt.Errorf("list runs: %w", err)
+	}
 	var names []string
 	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), ".") {
+		name := e.Name()
+		if strings.HasPrefix(name, ".") || !isRun(filepath.Join(runsDir, name)) {
 			continue
 		}
-		if _, err := os.Stat(filepath.Join(runsDir, e.Name(), metaFile)); err == nil {
-			names = append(names, e.Name())
+		if e.Type()&fs.ModeSymlink != 0 {
+			if to, err := filepath.EvalSymlinks(filepath.Join(runsDir, name)); err != nil || filepath.Dir(to) == home {
+				continue
+			}
+		}
+		names = append(names, name)
+	}
+	// Names begin with the time; those that somebody changed come first.
+	slices.SortFunc(names, func(a, b string) int {
+		if x, y := stamped(a), stamped(b); x != y {
+			if y {
+				return -1
+			}
+			return 1
+		}
+		return strings.Compare(a, b)
+	})
+	return names, nil
+}
+
+// isRun tells a run directory, also one that lost its run.json.
+func isRun(dir string) bool {
+	for _, name := range []string{metaFile, journalFile} {
+		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
+			return true
+		} else if errors.Is(err, fs.ErrPermission) {
+			return true // listed, and Open says why it cannot be read
 		}
 	}
-	slices.Sort(names) // names begin with the time
-	return names, nil
+	return false
+}
+
+func stamped(name string) bool {
+	at, _, ok := strings.Cut(name, "-")
+	_, err := time.Parse("20060102T150405Z", at)
+	return ok && err == nil
 }
 
 // Latest opens the newest run: the last by the time in its name.
@@ -46,7 +85,7 @@ func Latest(runsDir string) (*Run, error) {
 func newest(runsDir string, names []string) (*Run, error) {
 	best, err := Open(filepath.Join(runsDir, names[len(names)-1]))
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("the newest run cannot be opened (name another one): %w", err)
 	}
 	stamp, _, _ := strings.Cut(best.Name(), "-")
 	for _, n := range names[:len(names)-1] {
@@ -69,8 +108,14 @@ func Find(runsDir, what string) (*Run, error) {
 	if what == "" {
 		return nil, fmt.Errorf("which run? Give a name, a path, or \"latest\"")
 	}
+	if strings.ContainsRune(what, 0) {
+		return nil, fmt.Errorf("%q is no name of a run", what)
+	}
 	if strings.ContainsRune(what, filepath.Separator) {
 		return Open(filepath.Clean(what))
+	}
+	if what == "." || what == ".." {
+		return Open(what)
 	}
 	names, err := List(runsDir)
 	if err != nil {

@@ -1,6 +1,7 @@
 package results
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -8,9 +9,16 @@ import (
 	"strings"
 )
 
-// safeName makes one path element of a name. Names are identifiers, so this
-// changes nothing; anything else is written as %XX, so that no name can leave
-// its directory or hide. dots says whether dots inside are kept.
+// longestName bounds one path element's part, in bytes: two of them and what is
+// added stay below the 255 that file systems take.
+const longestName = 100
+
+// safeName makes one path element of a name, another one for every name. Names
+// are identifiers, so this changes nothing; anything else is written as %XX, so
+// that no name can leave its directory or hide. One that gets too long is cut
+// and marked by "~", which nothing else yields, and its hash. dots says whether
+// dots inside are kept. (Where a file system takes A for a, two such lanes share
+// a folder: their boots are numbered on, and nothing is overwritten.)
 func safeName(name string, dots bool) string {
 	var b strings.Builder
 	for i := 0; i < len(name); i++ {
@@ -25,10 +33,11 @@ func safeName(name string, dots bool) string {
 	if b.Len() == 0 {
 		return "%"
 	}
-	if s := b.String(); len(s) <= 128 {
+	if s := b.String(); len(s) <= longestName {
 		return s
 	}
-	return fmt.Sprintf("%s%%%08x", b.String()[:110], lineSum([]byte(name)))
+	sum := sha256.Sum256([]byte(name))
+	return fmt.Sprintf("%s~%x", b.String()[:longestName-33], sum[:16])
 }
 
 // LaneDir is the directory of a lane's boots and trials.
