@@ -4,87 +4,96 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
+	"sync"
 	"time"
 
-	"github.com/gofrs/flock"
-
 	"kernsweep/orchestrator/config"
+	"kernsweep/orchestrator/leases"
 	"kernsweep/orchestrator/plan"
+	"kernsweep/orchestrator/results"
 	"kernsweep/targets"
 )
 
-// claimRetry is how often a thing that another process uses is asked for again.
-const claimRetry = 500 * time.Millisecond
-
-// ClaimedError says that another kernsweep uses a target.
-type ClaimedError struct{ Target, By string }
-
-func (e *ClaimedError) Error() string {
-	return fmt.Sprintf("target %s is in use by %s: wait for it, or end it", e.Target, e.By)
+// ClaimOptions say who claims, and where.
+type ClaimOptions struct {
+	Folder string // of the leases, see leases.Find
+	Holder leases.Holder
+	// Address says where a target's SSH settings lead: host and port of each machine
+	// on the way. nil: as they stand there.
+	Address func(context.Context, targets.SSH) ([]string, error)
+	Wait    bool // for targets that others hold
+	// Say is told what a person should know: for whom it waits, whose lease was taken
+	// over, trouble with renewing. It must not block; nil: nobody.
+	Say func(string)
 }
 
-// claims are the locks between processes that share a folder of runs: files
-// below .locks, held by flock(2), which ends with the process.
-type claims struct{ dir string }
+// Claims are the leases of this process: its targets until Release, and what its
+// trials share with others for as long as each needs it. A nil *Claims shares with
+// nobody and holds nothing.
+type Claims struct {
+	keeper *leases.Keeper
+	lease  *leases.Lease
 
-// Claim makes the real targets of a plan, and those its trials use as peers,
-// this process's own until release is called: two runs on one machine would
-// measure each other. runs is the folder of the run directories, who goes into
-// the message that others get. The error is a *ClaimedError, or of the disk.
-func Claim(runs, who string, lab *config.Lab, p *plan.Plan) (release func(), err error) {
+	mu   sync.Mutex
+	say  func(string)
+	note func(string) // for the journal of the run; nil: none is open
+	told map[string]bool
+}
+
+// Claim leases the real targets of a plan, and those its trials use as peers,
+// until Release: two runs on one machine would measure each other. The error is a
+// *leases.HeldError, the context's, or of the folder.
+func Claim(ctx context.Context, o ClaimOptions, lab *config.Lab, p *plan.Plan) (*Claims, error) {
 	var names []string
 	for _, l := range p.Lanes {
-		names = append(names, l.Target)
-		for _, b := range l.Boots {
-			for _, s := range b.Trials {
-				names = append(names, peerOf(lab, s.Workload, s.Scenario)...)
-			}
-		}
+		names = append(append(names, l.Target), peersOf(lab, l)...)
 	}
-	return ClaimTargets(runs, who, lab, names...)
+	return ClaimTargets(ctx, o, lab, names...)
 }
 
 // ClaimTargets is Claim for targets by name. Virtual ones are nobody's: every
 // run starts its own.
-func ClaimTargets(runs, who string, lab *config.Lab, names ...string) (release func(), err error) {
-	var held []*flock.Flock
-	release = func() {
-		for _, f := range held {
-			_ = f.Close() // the lock ends with the file
-		}
+func ClaimTargets(ctx context.Context, o ClaimOptions, lab *config.Lab, names ...string) (*Claims, error) {
+	c := &Claims{say: o.Say, told: map[string]bool{}}
+	if c.say == nil {
+		c.say = func(string) {}
 	}
-	c := claims{filepath.Join(runs, ".locks")}
+	var real []*config.Target
 	slices.Sort(names)
 	for _, n := range slices.Compact(names) {
-		t := lab.Target(n)
-		if t == nil || targets.TraitsOf(t.Boot).Local {
-			continue
-		}
-		f, err := c.open(targetLock(n))
-		if err == nil {
-			var got bool
-			if got, err = f.TryLock(); err == nil && !got {
-				by, _ := os.ReadFile(f.Path()) // without it the holder has no name
-				err = &ClaimedError{n, strings.TrimSpace("another kernsweep " + string(by))}
-			}
-		}
-		switch {
-		case err == nil:
-			held = append(held, f)
-			_ = os.WriteFile(f.Path(), []byte(who), 0o666) // for people only
-		case noFlock(err):
-		default:
-			release()
-			return nil, err
+		if t := lab.Target(n); t != nil && !targets.TraitsOf(t.Boot).Local {
+			real = append(real, t)
 		}
 	}
-	return release, nil
+	wants, err := addresses{o.Address, c.say}.wants(ctx, real)
+	if err != nil {
+		return nil, err
+	}
+	f, err := leases.Open(o.Folder)
+	if err != nil {
+		return nil, err
+	}
+	c.keeper = f.NewKeeper(o.Holder, c.tell)
+	c.lease, err = c.keeper.Take(ctx, wants, leases.Options{Wait: o.Wait, Say: c.say})
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// peersOf are the targets that the trials of a lane use as peers.
+func peersOf(lab *config.Lab, l plan.Lane) []string {
+	var names []string
+	for _, b := range l.Boots {
+		for _, s := range b.Trials {
+			names = append(names, peerOf(lab, s.Workload, s.Scenario)...)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // peerOf is the target that a scenario uses as its peer, if it is one.
@@ -99,39 +108,175 @@ func peerOf(lab *config.Lab, workload, scenario string) []string {
 	return nil
 }
 
-func (c claims) open(name string) (*flock.Flock, error) {
-	if err := os.MkdirAll(c.dir, 0o777); err != nil {
-		return nil, err
+// Release gives every target back, those that somebody else took over excepted.
+// It may be called more than once. After an error the leases end with this process.
+func (c *Claims) Release() error {
+	if c == nil {
+		return nil
 	}
-	return flock.New(filepath.Join(c.dir, url.PathEscape(name))), nil
+	return c.lease.Release()
 }
 
-// wait takes what lanes of several processes share, such as the controller as
-// a peer, for one trial. Targets are claimed beforehand.
-func (c claims) wait(ctx context.Context, name string) (release func(), err error) {
-	if c.dir == "" || strings.HasPrefix(name, targetLock("")) {
-		return func() {}, nil
+// SetRun names the run that the claims are for, once it has a directory.
+func (c *Claims) SetRun(ctx context.Context, run *results.Run) error {
+	if c == nil {
+		return nil
 	}
-	f, err := c.open(name)
-	if err == nil {
-		_, err = f.TryLockContext(ctx, claimRetry)
-	}
-	switch {
-	case ctx.Err() != nil:
-		return nil, context.Cause(ctx)
-	case err != nil && !noFlock(err):
-		return nil, err
-	}
-	return func() { _ = f.Close() }, nil
+	return c.keeper.SetRun(ctx, run.Name(), run.Dir())
 }
 
-// noFlock tells a file system without flock, or a folder of somebody else's:
-// there kernsweep goes on without.
-func noFlock(err error) bool {
-	for _, e := range []error{syscall.ENOLCK, syscall.ENOSYS, syscall.EOPNOTSUPP, os.ErrPermission, syscall.EROFS} {
-		if errors.Is(err, e) {
-			return true
+// Deliver writes into the run's journal, by add, which leases were taken over for
+// it, and what other runs left for it to note. Into the runs that those leases
+// were taken from it writes the same, as owner, where no other process has them
+// open; else it waits for whoever opens them next.
+func (c *Claims) Deliver(ctx context.Context, run *results.Run, owner string, add func(note string) error) error {
+	if c == nil {
+		return nil
+	}
+	overs := c.lease.Takeovers()
+	for _, t := range overs {
+		if err := add(t.String()); err != nil {
+			return err
 		}
 	}
-	return false
+	err := c.fetch(ctx, run, add)
+	for _, t := range overs {
+		if dir := t.From.RunDir; dir != "" && filepath.Clean(dir) != filepath.Clean(run.Dir()) {
+			err = errors.Join(err, c.deliverTo(ctx, dir, owner))
+		}
+	}
+	return err
+}
+
+// deliverTo is for a run whose process is gone. One that cannot be opened keeps
+// its notes waiting.
+func (c *Claims) deliverTo(ctx context.Context, dir, owner string) error {
+	run, err := results.Open(dir)
+	if err != nil {
+		return nil
+	}
+	w, err := run.OpenWriter(owner)
+	if err != nil {
+		return nil
+	}
+	err = c.keeper.Folder().Deliver(ctx, dir, func(note string) error {
+		_, err := w.Append(ctx, results.Record{Kind: results.KindNote, Note: note})
+		return err
+	})
+	return errors.Join(err, w.Close())
+}
+
+// fetch hands over what other runs left for this one to note.
+func (c *Claims) fetch(ctx context.Context, run *results.Run, add func(note string) error) error {
+	if c == nil {
+		return nil
+	}
+	return c.keeper.Folder().Deliver(ctx, run.Dir(), add)
+}
+
+// tell passes on what a person should know.
+func (c *Claims) tell(text string) {
+	c.mu.Lock()
+	note := c.note
+	c.mu.Unlock()
+	c.say(text)
+	if note != nil {
+		note(text)
+	}
+}
+
+// journal sends what is told from now on to note too, until stop.
+func (c *Claims) journal(note func(string)) (stop func()) {
+	if c == nil {
+		return func() {}
+	}
+	set := func(f func(string)) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.note = f
+	}
+	set(note)
+	return func() { set(nil) }
+}
+
+// check says whether a target is still ours; the error is a *leases.LostError.
+func (c *Claims) check(ctx context.Context, target string) error {
+	if c == nil {
+		return nil
+	}
+	return c.lease.Check(ctx, whatTarget(target))
+}
+
+// watch tells, once, when a target is taken over by somebody else.
+func (c *Claims) watch(target string, lost func(error)) (stop func()) {
+	if c == nil {
+		return func() {}
+	}
+	return c.lease.Watch(whatTarget(target), lost)
+}
+
+// shareRetry and sharePatience are for a folder of leases that cannot be written
+// in the middle of a night: afterwards it goes on without.
+const (
+	shareRetry    = 5 * time.Second
+	sharePatience = 2 * time.Minute
+)
+
+// take leases a shared name for one trial or one command; others are waited for.
+// The lease is nil where nothing is shared.
+func (c *Claims) take(ctx context.Context, name string) (*leases.Lease, error) {
+	if c == nil {
+		return nil, nil
+	}
+	deadline := time.NewTimer(sharePatience)
+	defer deadline.Stop()
+	retry := time.NewTicker(shareRetry)
+	defer retry.Stop()
+	wants := []leases.Want{{Key: name, What: whatShared(name)}}
+	for {
+		l, err := c.keeper.Take(ctx, wants, leases.Options{Wait: true, Say: func(s string) { c.once(name, s) }})
+		if ctx.Err() != nil && err != nil {
+			return nil, context.Cause(ctx)
+		}
+		if err == nil {
+			return l, nil
+		}
+		c.once(name, err.Error())
+		select {
+		case <-retry.C:
+		case <-deadline.C:
+			c.tell(fmt.Sprintf("%s is used without a lease, so another run may use it at the same time: %v", whatShared(name), err))
+			return nil, nil
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// once tells something about a shared name the first time: trials of two runs
+// may wait for each other all night.
+func (c *Claims) once(name, text string) {
+	c.mu.Lock()
+	seen := c.told[name]
+	c.told[name] = true
+	c.mu.Unlock()
+	if !seen {
+		c.tell(text)
+	}
+}
+
+func whatTarget(name string) string { return "target " + name }
+
+// whatShared names a shared thing for people: `uses "lan0"`.
+func whatShared(name string) string {
+	kind, rest, _ := strings.Cut(name, ":")
+	switch kind {
+	case "uses":
+		return fmt.Sprintf("what `uses` names %q", rest)
+	case "peer":
+		return "the controller as a peer"
+	case "strip":
+		return "power strip " + rest
+	}
+	return name
 }

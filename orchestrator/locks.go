@@ -2,63 +2,109 @@ package orchestrator
 
 import (
 	"context"
-	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
+
+	"kernsweep/orchestrator/leases"
 )
 
-// locks serialises the use of named things on one controller: a target while
-// it boots or measures, a peer, whatever `uses` names. A set is always
-// taken in sorted order, so that two lanes cannot wait for each other.
+// locks serialises the use of named things: a target while it boots or measures,
+// a peer, whatever `uses` names. Between the lanes of this process it does so
+// itself, between processes by leases. A set is always taken in sorted order, so
+// that no two can wait for each other.
 type locks struct {
 	mu   sync.Mutex
 	held map[string]chan struct{}
 
-	others claims // the same names in other processes
+	others *Claims // the same names in other processes; nil: shared with nobody
+	shared map[string]*leases.Lease
 }
 
-// newLocks shares its names with the processes whose runs lie in the folder
-// runs; "" shares them with nobody.
-func newLocks(runs string) *locks {
-	l := &locks{held: map[string]chan struct{}{}}
-	if runs != "" {
-		l.others.dir = filepath.Join(runs, ".locks")
-	}
-	return l
+func newLocks(others *Claims) *locks {
+	return &locks{held: map[string]chan struct{}{}, others: others, shared: map[string]*leases.Lease{}}
 }
 
-// acquire takes all names or none, and returns what gives them back.
+// acquire takes all names or none, and returns what gives them back. A target
+// must still be ours: the error is a *leases.LostError when it is not.
 func (l *locks) acquire(ctx context.Context, names ...string) (release func(), err error) {
 	names = slices.Clone(names)
 	slices.Sort(names)
 	names = slices.Compact(names)
-	var got []chan struct{}
-	var claimed []func()
+	var got []string
 	release = func() {
-		for _, f := range claimed {
-			f()
-		}
-		for _, c := range got {
-			<-c
+		for _, n := range slices.Backward(got) {
+			l.giveBack(n)
 		}
 	}
 	for _, n := range names {
-		c := l.channel(n)
 		select {
-		case c <- struct{}{}:
-			got = append(got, c)
-			f, err := l.others.wait(ctx, n)
-			if err != nil {
+		case l.channel(n) <- struct{}{}:
+			got = append(got, n)
+			if err := l.share(ctx, n); err != nil {
 				release()
 				return nil, err
 			}
-			claimed = append(claimed, f)
 		case <-ctx.Done():
 			release()
 			return nil, context.Cause(ctx)
 		}
 	}
+	// While this process waited or was stopped, a target may have been taken over.
+	for _, n := range names {
+		if target, ok := strings.CutPrefix(n, targetLock("")); ok {
+			if err := l.others.check(ctx, target); err != nil {
+				release()
+				return nil, err
+			}
+		}
+	}
 	return release, nil
+}
+
+// share takes the lease of a name that is not leased for the whole run.
+func (l *locks) share(ctx context.Context, name string) error {
+	if strings.HasPrefix(name, targetLock("")) {
+		return nil
+	}
+	lease, err := l.others.take(ctx, name)
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.shared[name] = lease
+	return nil
+}
+
+func (l *locks) giveBack(name string) {
+	l.mu.Lock()
+	lease := l.shared[name]
+	delete(l.shared, name)
+	l.mu.Unlock()
+	if lease != nil {
+		if err := lease.Release(); err != nil {
+			l.others.once(name, err.Error())
+		}
+	}
+	<-l.channel(name)
+}
+
+// broken says whether, of names that are held, one was taken over by another
+// process: what was measured meanwhile may not have been alone.
+func (l *locks) broken(ctx context.Context, names ...string) error {
+	for _, n := range names {
+		l.mu.Lock()
+		lease := l.shared[n]
+		l.mu.Unlock()
+		if lease == nil {
+			continue
+		}
+		if err := lease.Check(ctx, ""); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (l *locks) channel(name string) chan struct{} {

@@ -16,8 +16,7 @@ import (
 const commandTime = time.Minute
 
 // Supply is a target's power in the hands of a lane or a person: commands to
-// one strip are given one after another, also across the processes that share a
-// folder of runs, and switching off is confirmed by the target falling silent.
+// one strip are given one after another, also across processes, and switching off is confirmed by the target falling silent.
 type Supply struct {
 	t     *targets.Target
 	strip *strip
@@ -30,9 +29,9 @@ type Supply struct {
 }
 
 // NewSupply is the power of t, which has a power driver, for a command by hand.
-// runs is the folder of the run directories. note gets what a person should know.
-func NewSupply(runs string, t *targets.Target, note func(string)) *Supply {
-	return &Supply{t: t, strip: &strip{t.Power, newLocks(runs)}, note: note}
+// c holds the target. note gets what a person should know.
+func NewSupply(c *Claims, t *targets.Target, note func(string)) *Supply {
+	return &Supply{t: t, strip: &strip{t.Power, newLocks(c)}, note: note}
 }
 
 // Set switches. Off that reaches something else than the target is a
@@ -103,7 +102,7 @@ type strip struct {
 
 // SharedStrip is the driver p, which waits for its turn like every Supply. It
 // confirms nothing: targets.SwitchOff does.
-func SharedStrip(runs string, p targets.Power) targets.Power { return &strip{p, newLocks(runs)} }
+func SharedStrip(c *Claims, p targets.Power) targets.Power { return &strip{p, newLocks(c)} }
 
 // Close ends what the driver holds.
 func (s *strip) Close() error {

@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -10,14 +11,14 @@ import (
 )
 
 // Commands to one strip are given one after the other, also by another process:
-// its locks share nothing with ours but the folder.
+// its locks share nothing with ours but the folder of the leases.
 func TestOneStripTakesOneCommandAtATime(t *testing.T) {
-	runs := t.TempDir()
+	folder := filepath.Join(t.TempDir(), "l")
 	strip := newPDU(nil)
 	var wg sync.WaitGroup
 	for _, outlet := range []string{"1", "2", "3", "4"} {
 		m := &targets.Target{Name: "t" + outlet, Power: &plug{pdu: strip, outlet: outlet, takes: 20 * time.Millisecond}}
-		s := NewSupply(runs, m, func(string) {})
+		s := NewSupply(claims(t, folder), m, func(string) {})
 		wg.Go(func() {
 			for range 3 {
 				if err := s.Set(t.Context(), true); err != nil {
@@ -38,7 +39,7 @@ func TestPowerByHand(t *testing.T) {
 	m.off = true
 	tg := &targets.Target{Name: "box", Dial: m.dial, Power: &plug{pdu: newPDU(map[string]*machine{"1": m}), outlet: "1"}}
 	said := ""
-	tg.Power = NewSupply(t.TempDir(), tg, func(s string) { said += s })
+	tg.Power = NewSupply(nil, tg, func(s string) { said += s })
 	if err := targets.PowerCycle(t.Context(), tg); err != nil || !strings.Contains(said, "power-off is not confirmed") {
 		t.Errorf("%q, %v", said, err)
 	}

@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kernsweep/orchestrator"
 	"kernsweep/orchestrator/config"
+	"kernsweep/orchestrator/leases"
 	"kernsweep/targets"
 	"kernsweep/targets/console"
 )
@@ -77,13 +77,13 @@ func (a *app) console(ctx context.Context, lab *config.Lab, t *config.Target, f 
 	case t.Console == nil:
 		return usage(fmt.Errorf("%s: target %s has no console block", t.Pos, t.Name))
 	}
-	release, err := orchestrator.ClaimTargets(a.runs, holder(), lab, t.Name)
+	release, err := a.claimTargets(ctx, lab, t.Name)
 	if err != nil {
-		var claimed *orchestrator.ClaimedError
-		if errors.As(err, &claimed) {
-			err = fmt.Errorf("%w (it records no console now; during a boot it does, if it is a run of this user's)", err)
+		var held *leases.HeldError
+		if errors.As(err, &held) {
+			err = &statusError{exitInfra, fmt.Errorf("%w (it records no console now; during a boot it does, if it is a run of this user's)", err)}
 		}
-		return &statusError{exitInfra, err}
+		return err
 	}
 	defer release()
 	octx, cancel := context.WithTimeout(ctx, openTime)

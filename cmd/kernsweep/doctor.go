@@ -41,9 +41,9 @@ for it.`,
 			if err != nil {
 				return err
 			}
-			release, err := orchestrator.ClaimTargets(a.runs, holder(), lab, t.Name)
+			release, err := a.claimTargets(c.Context(), lab, t.Name)
 			if err != nil {
-				return &statusError{exitInfra, err}
+				return err
 			}
 			defer release()
 			o := a.doctorOptions(t, known, boot)
@@ -103,7 +103,7 @@ func (a *app) doctorOptions(t *config.Target, known, boot *targets.Kernel) docto
 	log := a.logger()
 	own := *t
 	if own.Power != nil && !targets.TraitsOf(t.Boot).Local {
-		own.Power = orchestrator.SharedStrip(a.runs, own.Power)
+		own.Power = orchestrator.SharedStrip(a.claims, own.Power)
 	}
 	o := doctor.Options{Target: &own, Known: known, Kernel: boot, Dial: sshconn.New(log).Dial, Agent: orchestrator.AgentBytes, Log: log}
 	if a.json {

@@ -36,9 +36,9 @@ func (a *app) powerCmd() *cobra.Command {
 			if t.Power == nil || targets.TraitsOf(t.Boot).Local {
 				return usage(fmt.Errorf("%s: target %s has no power driver of its own", t.Pos, t.Name))
 			}
-			release, err := orchestrator.ClaimTargets(a.runs, holder(), lab, t.Name)
+			release, err := a.claimTargets(c.Context(), lab, t.Name)
 			if err != nil {
-				return &statusError{exitInfra, err}
+				return err
 			}
 			defer release()
 			return a.power(c.Context(), t, args[1])
@@ -53,7 +53,7 @@ func (a *app) power(ctx context.Context, t *config.Target, what string) error {
 	defer cancel()
 	m := t.Target
 	m.Dial = sshconn.New(a.logger()).Dial
-	m.Power = orchestrator.NewSupply(a.runs, &m, func(s string) { fmt.Fprintf(a.err, "%s: %s\n", t.Name, live.Safe(s)) })
+	m.Power = orchestrator.NewSupply(a.claims, &m, func(s string) { fmt.Fprintf(a.err, "%s: %s\n", t.Name, live.Safe(s)) })
 	var err error
 	if what == "cycle" {
 		err = targets.PowerCycle(ctx, &m)

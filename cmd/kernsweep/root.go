@@ -44,6 +44,7 @@ func usage(err error) error { return &statusError{exitUsage, err} }
 
 // app is what every command shares.
 type app struct {
+	claiming
 	in       io.Reader
 	out, err io.Writer
 	env      func(string) (string, bool)
@@ -121,8 +122,8 @@ func (a *app) root() *cobra.Command {
 	f.BoolVarP(&a.verbose, "verbose", "v", false, "log what is done to standard error")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
 	root.AddCommand(&cobra.Command{Use: "testbeds", Short: "Every block and attribute of testbeds.hcl", Long: config.Reference()})
-	root.AddCommand(a.validateCmd(), a.fmtCmd(), a.planCmd(), a.runCmd(), a.resumeCmd(), a.rerunCmd(), a.reportCmd(), a.statusCmd(),
-		a.targetCmd(), a.execCmd(), a.consoleCmd(), a.bootCmd(), a.powerCmd(), a.versionCmd(), a.stopCmd(), a.pruneCmd())
+	root.AddCommand(a.validateCmd(), a.fmtCmd(), a.planCmd(), a.leasing(a.runCmd()), a.leasing(a.resumeCmd()), a.leasing(a.rerunCmd()), a.reportCmd(), a.statusCmd(),
+		a.targetCmd(), a.execCmd(), a.leasing(a.consoleCmd()), a.leasing(a.bootCmd()), a.leasing(a.powerCmd()), a.versionCmd(), a.stopCmd(), a.pruneCmd())
 	a.detachable(root, "run", "rerun", "resume")
 	strict(root)
 	a.completions(root)

@@ -28,7 +28,7 @@ Exit status: 0 all trials ok, 1 a kernel or workload failed, 2 usage or configur
 			if err != nil {
 				return err
 			}
-			release, err := a.claim(lab, p)
+			release, err := a.claim(c.Context(), lab, p)
 			if err != nil {
 				return err
 			}

@@ -32,7 +32,7 @@ func (a *app) targetCmd() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(a.targetListCmd(), a.targetProbeCmd(), a.targetDoctorCmd())
+	c.AddCommand(a.targetListCmd(), a.targetProbeCmd(), a.leasing(a.targetDoctorCmd()))
 	return c
 }
 
@@ -219,9 +219,9 @@ func (a *app) bootCmd() *cobra.Command {
 				}
 				return usage(fmt.Errorf("%s has no kernel %q; it has %s", a.file, args[1], strings.Join(have, ", ")))
 			}
-			release, err := orchestrator.ClaimTargets(a.runs, holder(), lab, t.Name)
+			release, err := a.claimTargets(c.Context(), lab, t.Name)
 			if err != nil {
-				return &statusError{exitInfra, err}
+				return err
 			}
 			defer release()
 			return a.boot(c.Context(), t, k)
@@ -241,7 +241,7 @@ func (a *app) boot(ctx context.Context, t *config.Target, k *config.Kernel) erro
 	defer files.Close()
 	m.Dial, m.Serve, m.Agent = sshconn.New(log).Dial, files.Serve, orchestrator.AgentBytes
 	if m.Power != nil && !tr.Local { // a boot method may have to cycle it
-		m.Power = orchestrator.NewSupply(a.runs, &m, func(s string) { fmt.Fprintln(a.err, live.Safe(s)) })
+		m.Power = orchestrator.NewSupply(a.claims, &m, func(s string) { fmt.Fprintln(a.err, live.Safe(s)) })
 	}
 	shared, unshare, err := a.keepConsole(t.Target, "kernsweep boot "+holder(), "")
 	if err != nil {

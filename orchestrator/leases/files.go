@@ -79,7 +79,7 @@ func (f *Folder) loadFile(path string) (state, error) {
 	}
 	s.seen = sight{content: string(b), inode: st.Ino, mtime: st.Mtim.Nano()}
 	if s.Holder != nil {
-		s.seen.holder = fmt.Sprint(*s.Holder)
+		s.seen.holder = fmt.Sprintf("%s %s %v", s.Holder.ID, s.Holder.Until, s.Holder.UntilBoot)
 	}
 	return s, nil
 }
@@ -149,9 +149,19 @@ func newFile(dir string, b []byte) (string, error) {
 		return "", err
 	}
 	_, err = file.Write(b)
-	if err = errors.Join(err, file.Chmod(0o666), file.Close()); err != nil {
+	if err == nil {
+		err = file.Chmod(0o666)
+	}
+	if e := file.Close(); err == nil {
+		err = e
+	}
+	var detail *fs.PathError
+	if errors.As(err, &detail) {
+		err = detail.Err // its name would be another one each time
+	}
+	if err != nil {
 		_ = os.Remove(path)
-		return "", err
+		return "", fmt.Errorf("write a file there: %w", err)
 	}
 	return path, nil
 }

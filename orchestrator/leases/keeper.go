@@ -171,11 +171,15 @@ func (k *Keeper) renew(ctx context.Context) error {
 		return nil
 	}
 	err := k.f.change(ctx, func(g *guard) error {
-		var errs []error
+		var first error
 		for _, h := range list {
-			errs = append(errs, k.renewOne(g, h))
+			if err := k.renewOne(g, h); errors.Is(err, errBroken) {
+				return err
+			} else if first == nil {
+				first = err
+			}
 		}
-		return errors.Join(errs...)
+		return first
 	})
 	if err != nil && ctx.Err() == nil {
 		err = k.f.fail(err)
