@@ -38,6 +38,12 @@ func (a *app) execute(ctx context.Context, lab *config.Lab, p *plan.Plan, run *r
 	if n := len(w.Before.Records); b.seen > 0 && n != b.seen {
 		return &statusError{exitInfra, fmt.Errorf("run %s went on while this was planned (%d records, now %d): give the command again", run.Name(), b.seen, n)}
 	}
+	before := results.Load(w.Before.Records)
+	if n := len(before.Sessions) + 1; n > 1 && !b.resume {
+		if err := run.WriteSessionPlan(n, p); err != nil {
+			return err
+		}
+	}
 	note := func(s string) {
 		_, _ = w.Append(context.WithoutCancel(ctx), results.Record{Kind: results.KindNote, Note: s})
 	}
@@ -53,8 +59,9 @@ func (a *app) execute(ctx context.Context, lab *config.Lab, p *plan.Plan, run *r
 	defer files.Close()
 	view := a.view(p)
 	a.announce(run, view.Say)
-	r := &orchestrator.Runner{Lab: lab, Plan: p, Run: run, Journal: w, Before: results.Load(w.Before.Records), Dial: dialer.Dial, Serve: files.Serve,
-		Local: localconn.New(), Log: log, Until: b.until, History: a.history(), Observe: view.Observe,
+	tell := a.notifier(lab, run, note)
+	r := &orchestrator.Runner{Lab: lab, Plan: p, Run: run, Journal: w, Before: before, Dial: dialer.Dial, Serve: files.Serve,
+		Local: localconn.New(), Log: log, Until: b.until, History: a.history(), Observe: both(view.Observe, tell.Observe),
 		Resume: b.resume, Why: b.why}
 	runErr := r.Execute(ctx)
 	view.Close()
@@ -62,6 +69,13 @@ func (a *app) execute(ctx context.Context, lab *config.Lab, p *plan.Plan, run *r
 		fmt.Fprintln(a.err, "kernsweep: the report could not be written:", err)
 	}
 	a.sayCuts(run)
+	verdict := a.verdict(ctx, run, runErr)
+	a.tellEnd(ctx, tell, run, verdict)
+	return verdict
+}
+
+// verdict is the error that carries the exit status of a session.
+func (a *app) verdict(ctx context.Context, run *results.Run, runErr error) error {
 	switch {
 	case ctx.Err() != nil: // whatever else went wrong
 		return &statusError{status: exitInterrupted}
@@ -69,6 +83,11 @@ func (a *app) execute(ctx context.Context, lab *config.Lab, p *plan.Plan, run *r
 		return &statusError{exitInfra, runErr}
 	}
 	return a.finish(run)
+}
+
+// both shows a record to two.
+func both(one, other func(results.Record)) func(results.Record) {
+	return func(rec results.Record) { one(rec); other(rec) }
 }
 
 // preflight says what is reached and whether anybody may go home.

@@ -15,7 +15,7 @@ import (
 const (
 	progressMost = 1 << 20 // bytes of progress that wait for a terminal that is stopped
 	reportMost   = 1 << 30 // bytes of a report that wait for whoever reads it
-	outputWait   = 2 * time.Second
+	outputWait   = time.Second
 )
 
 // overnight makes a run independent of the terminal, and of whoever sits at it:

@@ -95,11 +95,19 @@ func (a *app) stopRun(ctx context.Context, run *results.Run, now bool) error {
 
 // command is a command line for people to copy, about a run.
 func (a *app) command(name string, run *results.Run) string {
-	s := "kernsweep "
-	if a.runs != "runs" {
-		s += "--runs " + quoted(a.runs) + " "
+	return a.kernsweep() + " " + name + " " + run.Name()
+}
+
+// kernsweep is the beginning of a command line that means the same files as this one.
+func (a *app) kernsweep() string {
+	s := "kernsweep"
+	if a.file != "testbeds.hcl" {
+		s += " -f " + quoted(a.file)
 	}
-	return s + name + " " + run.Name()
+	if a.runs != "runs" {
+		s += " --runs " + quoted(a.runs)
+	}
+	return s
 }
 
 func quoted(s string) string {

@@ -19,7 +19,7 @@ const (
 	mostPause  = 2 * time.Minute
 	patience   = 20 * time.Minute // for one event, while the run goes on
 	lastWait   = time.Minute      // at the end of a run, for what is still to be sent
-	hurry      = 4 * time.Second  // the same after an interruption
+	hurry      = 3 * time.Second  // the same after an interruption
 	cutGather  = 20 * time.Second // several lanes are cut within moments
 
 	quarantined = "target quarantined: " // how the reason of a withdrawn target's skipped trials begins
