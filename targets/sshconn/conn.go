@@ -34,7 +34,8 @@ type conn struct {
 	path    string        // before PATH
 	opening time.Duration // for the opening of a session
 	note    func(string)
-	noteMu  sync.Mutex // a note is taken one at a time
+	redial  func(context.Context) (*conn, error) // another connection to the machine
+	noteMu  sync.Mutex                           // a note is taken one at a time
 
 	sessions *limiter
 	quiet    atomic.Int32  // quiet commands running
@@ -52,8 +53,8 @@ type conn struct {
 func newConn(d *Dialer, client *ssh.Client, l *link, w way, h host, s targets.SSH, o targets.DialOptions) *conn {
 	c := &conn{
 		log: d.log.With(zap.String("machine", h.String())), client: client, link: l, way: w, h: h, path: s.Path, note: o.Note,
-		opening: d.opening,
-		stop:    make(chan struct{}), lost: make(chan struct{}),
+		opening: d.opening, redial: func(ctx context.Context) (*conn, error) { return d.dial(ctx, s, targets.DialOptions{}) },
+		stop: make(chan struct{}), lost: make(chan struct{}),
 	}
 	limit := s.Sessions
 	if limit <= 0 {

@@ -61,6 +61,14 @@ var _ targets.DialFunc = (*Dialer)(nil).Dial
 // Dial connects to s, through its jump hosts, and logs in. The error is a
 // *targets.LinkError.
 func (d *Dialer) Dial(ctx context.Context, s targets.SSH, o targets.DialOptions) (targets.Conn, error) {
+	c, err := d.dial(ctx, s, o)
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+func (d *Dialer) dial(ctx context.Context, s targets.SSH, o targets.DialOptions) (*conn, error) {
 	route, err := d.route(ctx, s)
 	if err != nil {
 		return nil, &targets.LinkError{Phase: "connect", Err: err, Refused: ctx.Err() == nil}

@@ -139,12 +139,8 @@ func (c *conn) kill(s *session, st *streams) {
 		if pid == 0 {
 			return
 		}
-		kill := []string{"/bin/sh", "-c", `kill -9 -"$1" || kill -9 "$1"`, "sh", fmt.Sprint(pid)}
-		if line, err := commandLine(kill); err == nil {
-			_, err = c.exec(ctx, line, targets.Cmd{}, newPreamble(nil))
-			if err != nil {
-				c.log.Info("could not make sure that a command has ended", zap.Int64("pid", pid), zap.Error(err))
-			}
+		if err := c.killPid(ctx, pid); err != nil {
+			c.log.Info("could not make sure that a command has ended", zap.Int64("pid", pid), zap.Error(err))
 		}
 	}()
 	select {
@@ -155,6 +151,29 @@ func (c *conn) kill(s *session, st *streams) {
 	case <-st.drained:
 	case <-ctx.Done():
 	}
+}
+
+// killPid ends a process group over this connection, or over another one where
+// the server's sessions are used up: OpenSSH counts that of the command until it
+// has ended.
+func (c *conn) killPid(ctx context.Context, pid int64) error {
+	line, err := commandLine([]string{"/bin/sh", "-c", `kill -9 -"$1" || kill -9 "$1"`, "sh", fmt.Sprint(pid)})
+	if err != nil {
+		return err
+	}
+	first, stop := context.WithTimeout(ctx, killTimeout/3)
+	_, err = c.exec(first, line, targets.Cmd{}, newPreamble(nil))
+	stop()
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	other, err := c.redial(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = other.exec(ctx, line, targets.Cmd{}, newPreamble(nil))
+	_ = other.Close() // it was made for this
+	return err
 }
 
 // streams are the three streams of a running command.

@@ -107,7 +107,7 @@ func TestPacketsVanishBeforeTheLogIn(t *testing.T) {
 	net.Mend(t)
 	dial(t, d.SSH, targets.DialOptions{}).Close()
 	net.Cut(t)
-	dialError(t, d.SSH, time.Second, "connect", "stopped before it answered") // ARP is still known
+	dialError(t, d.SSH, time.Second, "connect", "answer") // ARP is still known
 }
 
 // Fifty connections that break in the middle of a command leave no goroutine, no

@@ -6,8 +6,15 @@ import (
 	"time"
 )
 
-// freshTime is how long a careful limiter keeps others away from a new session.
-const freshTime = 300 * time.Millisecond
+const (
+	// freshTime is how long a careful limiter keeps others away from a new session.
+	freshTime = 300 * time.Millisecond
+	// A limit that was learnt may be too low: the server may have counted a session
+	// that we had just seen end. Who waits for a place tries one more after
+	// raiseFirst, and after each refusal half as often, down to raiseLast.
+	raiseFirst = 500 * time.Millisecond
+	raiseLast  = 8 * time.Second
+)
 
 // limiter hands out places for sessions. Its limit sinks to what the server
 // turns out to allow.
@@ -20,7 +27,9 @@ type limiter struct {
 	careful bool
 
 	mu    sync.Mutex
+	most  int // as configured
 	limit int
+	pause time.Duration // until one more is tried
 	used  int
 	fresh int
 	ended int           // command over, channel not yet closed
@@ -35,7 +44,7 @@ type place struct {
 }
 
 func newLimiter(limit int, careful bool) *limiter {
-	return &limiter{limit: limit, careful: careful, wake: make(chan struct{})}
+	return &limiter{most: limit, limit: limit, pause: raiseFirst, careful: careful, wake: make(chan struct{})}
 }
 
 func (l *limiter) acquire(ctx context.Context) (*place, error) {
@@ -52,12 +61,26 @@ func (l *limiter) acquire(ctx context.Context) (*place, error) {
 			return p, nil
 		}
 		wake := l.wake
+		timer := time.NewTimer(l.pause)
 		l.mu.Unlock()
 		select {
 		case <-wake:
+		case <-timer.C:
+			l.raise()
 		case <-ctx.Done():
+			timer.Stop()
 			return nil, ctx.Err()
 		}
+		timer.Stop()
+	}
+}
+
+// raise lets one more session be tried than the server last allowed.
+func (l *limiter) raise() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.used >= l.limit && l.limit < l.most {
+		l.limit++
 	}
 }
 
@@ -109,6 +132,7 @@ func (p *place) refused() (limit int, others bool) {
 	defer p.l.mu.Unlock()
 	p.free()
 	p.l.limit = max(1, min(p.l.limit, p.l.used))
+	p.l.pause = min(2*p.l.pause, raiseLast)
 	return p.l.limit, p.l.used > 0
 }
 

@@ -16,7 +16,6 @@ import (
 	"os/user"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -68,8 +67,12 @@ func sshdBehind(t testing.TB, prefix []string, lines ...string) *Daemon {
 		"StrictModes no", "UsePAM no", "PasswordAuthentication no", "KbdInteractiveAuthentication no",
 		"PermitRootLogin yes", "PidFile none",
 		// Above the first level bash reads no ~/.bashrc, which is the caller's own and may be slow.
-		"SetEnv SHLVL=1", "MaxStartups 500", "PrintMotd no")
-	if all := strings.Join(lines, "\n"); !strings.Contains(all, "#no-sftp") && !strings.Contains(all, "Subsystem sftp") {
+		"SetEnv SHLVL=1", "PrintMotd no")
+	all := strings.Join(lines, "\n")
+	if !strings.Contains(all, "MaxStartups ") { // of this the last line wins
+		config = append(config, "MaxStartups 500")
+	}
+	if !strings.Contains(all, "#no-sftp") && !strings.Contains(all, "Subsystem sftp") {
 		config = append(config, "Subsystem sftp internal-sftp")
 	}
 	file := filepath.Join(d.Dir, "sshd_config")
@@ -276,22 +279,4 @@ func write(t testing.TB, path, text string) {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// logBuffer collects lines while others read them.
-type logBuffer struct {
-	mu sync.Mutex
-	b  strings.Builder
-}
-
-func (l *logBuffer) add(line string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	fmt.Fprintln(&l.b, line)
-}
-
-func (l *logBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }
