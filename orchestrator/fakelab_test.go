@@ -215,6 +215,11 @@ type fakeLab struct {
 	lab    *config.Lab
 	m      *machine
 	others map[string]*machine // by SSH host
+
+	night   *night       // nil: the real one, without an end
+	history plan.History // what is thought before the run
+	runner  *Runner      // the newest
+	resume  bool
 }
 
 func (f *fakeLab) dial(ctx context.Context, s targets.SSH, o targets.DialOptions) (targets.Conn, error) {
@@ -270,8 +275,13 @@ func (f *fakeLab) executeIn(t *testing.T, ctx context.Context, run *results.Run,
 		t.Fatal(err)
 	}
 	defer w.Close()
+	why := ""
+	if f.resume {
+		why = "resume"
+	}
 	r := &Runner{Lab: f.lab, Plan: p, Run: run, Journal: w, Before: before.Model, Dial: f.dial, Local: localconn.New(),
-		Log: zaptest.NewLogger(t, zaptest.Level(zap.ErrorLevel)), Observe: observe}
+		Log: zaptest.NewLogger(t, zaptest.Level(zap.ErrorLevel)), Observe: observe, History: f.history, night: f.night, Resume: f.resume, Why: why}
+	f.runner = r
 	runErr := r.Execute(ctx)
 	after, err := run.State()
 	if err != nil {

@@ -97,6 +97,11 @@ func (l *lane) pause(ctx context.Context) {
 		return
 	}
 	l.note(ctx)(fmt.Sprintf("the next try is in %s", d))
+	rest(ctx, d)
+}
+
+// rest waits for d, or until ctx ends.
+func rest(ctx context.Context, d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
@@ -157,7 +162,10 @@ func policyBefore(m *results.Model, lane string) standing {
 	if m == nil {
 		return s
 	}
-	from := 1
+	from := len(m.Sessions)
+	for from > 1 && strings.HasPrefix(m.Sessions[from-1].Why, results.WhyResume) {
+		from--
+	}
 	crashesBefore(&s, m, lane, from)
 	infraBefore(&s, m, lane, from)
 	if l := m.Lane(lane); l != nil && l.Quarantined {

@@ -51,7 +51,7 @@ func (s *session) trials(ctx context.Context, todo []results.Slot) []results.Slo
 				return todo
 			}
 		default:
-			s.infra = 0
+			s.infra, s.cause = 0, ""
 			s.costs.SawTrial(slot.Cell, took())
 			todo = todo[1:]
 		}
