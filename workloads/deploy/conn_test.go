@@ -18,7 +18,12 @@ import (
 	"kernsweep/targets"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if file := os.Getenv("TEST_CONTROLLER"); file != "" {
+		os.Exit(controller(file))
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // fakeConn runs commands here. Its rewrites turn it into other machines.
 type fakeConn struct {

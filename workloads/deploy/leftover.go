@@ -23,6 +23,9 @@ const (
 	leftoverTime = 10 * time.Second // more for each: TERM, KILL, and its agent
 )
 
+// mostWords bounds a command in a note, in bytes.
+const mostWords = 160
+
 // leftover is a spool of a run that is over, or an agent's file that nobody uses.
 type leftover struct {
 	path string
@@ -157,7 +160,7 @@ func (a *Agent) tell(spools []string, ln string) {
 		whose = "of an attempt that was lost"
 	}
 	if len(f) == 5 {
-		task = ": " + f[4] + " (pid " + f[2]
+		task = ": " + f[4][:min(len(f[4]), mostWords)] + " (pid " + f[2]
 		if s, err := strconv.Atoi(f[3]); err == nil && s >= 0 {
 			task += ", begun " + (time.Duration(s) * time.Second).String() + " ago"
 		}

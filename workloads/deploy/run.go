@@ -260,6 +260,10 @@ func (r *run) collect(ctx context.Context, conn targets.Conn) error {
 		if strings.Contains(said, wire.GoesOn) {
 			return fmt.Errorf("%w: its task still runs, longer than it may", err)
 		}
+		// Of a killed agent the task goes on, and nobody else would end it.
+		if exit, serr := conn.Run(ctx, targets.Cmd{Argv: r.stopping()}); serr != nil || !exit.OK() {
+			r.a.o.Note("what a killed agent left running may go on: " + strings.Join(r.t.Argv, " "))
+		}
 		return &GoneError{Spool: r.spool, Why: "the agent was killed, or its machine rebooted", Err: err}
 	}
 	return nil

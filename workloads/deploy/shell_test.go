@@ -163,7 +163,7 @@ func TestShellAgentServers(t *testing.T) {
 }
 
 func TestTheScriptsAreClean(t *testing.T) {
-	for _, f := range []string{"agent.sh", "place.sh"} {
+	for _, f := range []string{"agent.sh", "place.sh", "leftover.sh"} {
 		out, err := exec.Command(targetstest.Tool(t, "shellcheck"), "-s", "sh", f).CombinedOutput()
 		if err != nil {
 			t.Errorf("%s: %v\n%s", f, err, out)
