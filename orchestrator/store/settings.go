@@ -21,7 +21,7 @@ func settings(lab *config.Lab, p *plan.Plan) (map[string]string, []string) {
 	w := walker{out: map[string]string{}}
 	for _, name := range machines(lab, p) {
 		if t := lab.Target(name); t != nil {
-			w.block, w.path = "target "+name, nil
+			w.begin("target " + name)
 			w.walk(reflect.ValueOf(*t), 0)
 		}
 	}
@@ -30,7 +30,7 @@ func settings(lab *config.Lab, p *plan.Plan) (map[string]string, []string) {
 		if k == nil {
 			continue
 		}
-		w.block, w.path = "kernel "+k.Name, nil
+		w.begin("kernel " + k.Name)
 		w.walk(reflect.ValueOf(config.Kernel{Scheduler: k.Scheduler, Release: k.Release, Cmdline: k.Cmdline}), 0)
 		if t := lab.Target(c.target); t != nil {
 			if i := k.ImageFor(t); i != nil {
@@ -40,7 +40,7 @@ func settings(lab *config.Lab, p *plan.Plan) (map[string]string, []string) {
 		}
 	}
 	for _, s := range scenarios(lab, p) {
-		w.block, w.path = s.name, nil
+		w.begin(s.name)
 		w.walk(reflect.ValueOf(s.Common), 0)
 		w.walk(reflect.ValueOf(s.Run), 0)
 	}
@@ -97,7 +97,10 @@ type walker struct {
 	files []string
 	block string
 	path  []string
+	seen  map[uintptr]bool
 }
+
+func (w *walker) begin(block string) { w.block, w.path, w.seen = block, nil, map[uintptr]bool{} }
 
 func (w *walker) walk(v reflect.Value, depth int) {
 	for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
@@ -129,6 +132,12 @@ func (w *walker) walk(v reflect.Value, depth int) {
 func (w *walker) field(name string, v reflect.Value, anonymous bool, depth int) {
 	in := v
 	for (in.Kind() == reflect.Pointer || in.Kind() == reflect.Interface) && !in.IsNil() {
+		if in.Kind() == reflect.Pointer {
+			if w.seen[in.Pointer()] {
+				return // a driver that fills several slots is one block
+			}
+			w.seen[in.Pointer()] = true
+		}
 		in = in.Elem()
 	}
 	switch in.Kind() {
