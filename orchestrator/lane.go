@@ -107,7 +107,6 @@ func (l *lane) run(ctx context.Context) {
 	}
 	if why := l.robbed(ctx); why != nil {
 		last.Note, last.Reason = results.NoteInterrupted, why.Error()
-		l.letGo(ctx, why)
 	}
 	l.leave(ctx)
 	l.record(ctx, last)
@@ -162,7 +161,7 @@ func (l *lane) boot(ctx context.Context, b plan.Boot) {
 		}
 		took := l.r.night.stopwatch()
 		s, err := l.start(ctx, b)
-		err = l.excuse(ctx, b, err)
+		err = l.acquit(ctx, b, err)
 		var crash *targets.BootError
 		switch {
 		case err == nil && again && l.verified && l.onlyOnce() && s.record.BootID != l.lastID:

@@ -116,9 +116,9 @@ type excusedError struct{ crash *targets.BootError }
 
 func (e *excusedError) Error() string { return e.crash.Error() }
 
-// excuse turns a verdict on a kernel into an infrastructure failure where the
+// acquit turns a verdict on a kernel into an infrastructure failure where the
 // target's policy says so, and writes that down.
-func (l *lane) excuse(ctx context.Context, b plan.Boot, err error) error {
+func (l *lane) acquit(ctx context.Context, b plan.Boot, err error) error {
 	var crash *targets.BootError
 	if !errors.As(err, &crash) || !l.conf.Failures.Excuses(crash.Stage) {
 		return err
@@ -140,7 +140,7 @@ func (l *lane) despair(err error, tries int) (why string, over bool) {
 	return fmt.Sprintf("%s: %v (infrastructure by the target's failures block; %d tries)", e.crash.Stage, e.crash.Err, tries), true
 }
 
-// pardon does for a trial what excuse does for a boot: what cut it off is the
+// pardon does for a trial what acquit does for a boot: what cut it off is the
 // infrastructure's where the policy says so, and it is to be repeated.
 func (t *trial) pardon(ctx context.Context, rec *results.Record) {
 	stage, _, _ := strings.Cut(rec.Reason, ": ")

@@ -12,9 +12,14 @@ func (a *app) runCmd() *cobra.Command {
 Ctrl-C once stops cleanly: nothing more is started, what ran is kept and marked.
 Ctrl-C twice stops at once. Either way, what is missing can be had by rerun --failed.
 
+With --until nothing is begun that would not be over by then, the way home included: no block unless the whole
+of it fits, and inside a block that runs late no boot and no trial. How long things take is what this run has
+seen of them, else earlier runs, else their settings. What is left out is said, counts for nothing in the exit
+status, and is measured by resume RUN. A time the clocks skip or show twice that night is resolved, and said.
+
 Exit status: 0 all trials ok, 1 a kernel or workload failed, 2 usage or configuration,
 3 a target was lost, 130 interrupted.`,
-		Example: "  kernsweep run quick\n  kernsweep run overnight --target wl500gpv2 --workload iperf",
+		Example: "  kernsweep run quick\n  kernsweep run overnight --target wl500gpv2 --workload iperf\n  kernsweep run overnight --until 07:00",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			lab, p, err := a.expand(args[0], sel)

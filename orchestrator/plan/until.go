@@ -112,7 +112,12 @@ func (f Forecast) Nothing() error {
 
 // when is "07:00 CET (10h12m from now)".
 func (f Forecast) when() string {
-	return fmt.Sprintf("%s (%s from now)", Clock(f.Until, f.From), Round(f.Until.Sub(f.From)))
+	d := f.Until.Sub(f.From)
+	in := Round(d)
+	if days := int(d.Hours() / 24); days > 1 {
+		in = fmt.Sprintf("%d days", days)
+	}
+	return fmt.Sprintf("%s (%s from now)", Clock(f.Until, f.From), in)
 }
 
 // fits is the first full minute that leaves d.

@@ -173,3 +173,12 @@ func TestRanges(t *testing.T) {
 		}
 	}
 }
+
+func TestForecastOfManyDays(t *testing.T) {
+	p := expand(t, lab(1, 2, 1), 3, Filter{})
+	var b bytes.Buffer
+	err := forecast(t, p, hours(1), 50*time.Hour).WriteText(&b)
+	if want := "until Wed 2026-12-02 22:48 UTC (2 days from now): all 4 blocks fit on t0\n"; err != nil || b.String() != want {
+		t.Errorf("%q, %v, want %q", b.String(), err, want)
+	}
+}
