@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -22,6 +24,14 @@ func TestMain(m *testing.M) {
 		exit(childAppend(os.Getenv("JOURNAL_RUN")))
 	case "full":
 		exit(childFull(os.Getenv("JOURNAL_RUN")))
+	case "fuse":
+		exit(childFuse())
+	case "race":
+		exit(childRace(os.Getenv("JOURNAL_RUN")))
+	case "lanes":
+		exit(childLanes(os.Getenv("JOURNAL_RUN")))
+	case "read":
+		exit(childRead(os.Getenv("JOURNAL_RUN")))
 	}
 	goleak.VerifyTestMain(m)
 }
@@ -83,3 +93,42 @@ func childFull(dir string) error {
 }
 
 func childOpening() opening { return opening{owner: "child", now: time.Now, beat: beat} }
+
+// childRead reads a run as somebody who may not write there.
+func childRead(dir string) error {
+	run, err := Find(filepath.Dir(dir), filepath.Base(dir))
+	if err != nil {
+		return err
+	}
+	s, err := run.State()
+	if err != nil {
+		return err
+	}
+	_, err = run.OpenWriter("nobody")
+	fmt.Printf("%d records, notes %q; writing: %v\n", len(s.Journal.Records), s.Journal.Notes, err)
+	return nil
+}
+
+// childLanes appends from several lanes at once, numbered, and prints what was
+// acknowledged: lane and number.
+func childLanes(dir string) error {
+	w, err := openWriter(context.Background(), dir, childOpening())
+	if err != nil {
+		return err
+	}
+	failed := make(chan error)
+	for l := range 4 {
+		go func() {
+			lane := fmt.Sprintf("r%d", l)
+			for {
+				r, err := w.Append(context.Background(), Record{Lane: lane, Kind: KindNote, Note: strings.Repeat("x", 100+rand.IntN(5000))})
+				if err != nil {
+					failed <- err
+					return
+				}
+				fmt.Printf("%s %d %d\n", lane, r.LaneSeq, r.Seq)
+			}
+		}()
+	}
+	return <-failed
+}
