@@ -164,6 +164,9 @@ func (p *Plan) check(f Filter) error {
 			}
 		}
 	}
+	for _, list := range [][]string{lanes, kernels, workloads} {
+		slices.Sort(list)
+	}
 	same := func(a, b string) bool { return a == b }
 	return errors.Join(unknown("target", f.Targets, lanes, same), unknown("kernel", f.Kernels, kernels, same),
 		unknown("workload", f.Workloads, workloads, isWorkload))

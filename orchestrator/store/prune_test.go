@@ -238,7 +238,7 @@ func TestPruneWhileRunsAreMade(t *testing.T) {
 		}
 	}()
 	src := file(t, filepath.Join(t.TempDir(), "k"), "")
-	for i := range 60 {
+	for i := range 20 {
 		file(t, src, fmt.Sprint("build ", i/3)) // some refer to what another run just lost
 		release := must(a.store.Hold(t.Context()))
 		e := must(a.store.Put(t.Context(), []string{src}))

@@ -28,7 +28,7 @@ const (
 	lockName   = ".lock"
 	newPrefix  = ".new-"
 	gonePrefix = ".gone-"
-	lockRetry  = 100 * time.Millisecond
+	lockRetry  = 20 * time.Millisecond
 	lockWait   = 5 * time.Minute // for a prune, which only renames while it holds the lock
 )
 
