@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -133,17 +132,22 @@ func (c *Claims) Deliver(ctx context.Context, run *results.Run, owner string, ad
 	if c == nil {
 		return nil
 	}
-	overs := c.lease.Takeovers()
-	for _, t := range overs {
+	var from []string
+	for _, t := range c.lease.Takeovers() {
+		if leases.SameRun(t.From.RunDir, run.Dir()) {
+			continue // its note lies there for us to fetch
+		}
 		if err := add(t.String()); err != nil {
 			return err
 		}
+		if t.From.RunDir != "" {
+			from = append(from, t.From.RunDir)
+		}
 	}
 	err := c.fetch(ctx, run, add)
-	for _, t := range overs {
-		if dir := t.From.RunDir; dir != "" && filepath.Clean(dir) != filepath.Clean(run.Dir()) {
-			err = errors.Join(err, c.deliverTo(ctx, dir, owner))
-		}
+	slices.Sort(from)
+	for _, dir := range slices.Compact(from) {
+		err = errors.Join(err, c.deliverTo(ctx, dir, owner))
 	}
 	return err
 }
@@ -179,13 +183,14 @@ func (c *Claims) tell(text string) {
 	c.mu.Lock()
 	note := c.note
 	c.mu.Unlock()
-	c.say(text)
 	if note != nil {
 		note(text)
+	} else {
+		c.say(text)
 	}
 }
 
-// journal sends what is told from now on to note too, until stop.
+// journal sends what is told from now on to note instead, until stop.
 func (c *Claims) journal(note func(string)) (stop func()) {
 	if c == nil {
 		return func() {}

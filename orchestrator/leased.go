@@ -23,14 +23,16 @@ func (l *lane) leased(ctx context.Context) (guarded context.Context, done func()
 	}
 }
 
-// robbed says why the target is not ours any more; nil: it is.
+// robbed says whether another process took over the target, or a peer of its
+// trials. A target that is not ours any more is left as it is.
 func (l *lane) robbed(ctx context.Context) error {
 	if err := l.r.Leases.check(ctx, l.conf.Name); err != nil {
+		l.letGo(ctx, err)
 		return err
 	}
 	var lost *leases.LostError
-	if err := context.Cause(ctx); errors.As(err, &lost) && lost.What == whatTarget(l.conf.Name) {
-		return err
+	if errors.As(context.Cause(ctx), &lost) {
+		return lost
 	}
 	return nil
 }

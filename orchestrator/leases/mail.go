@@ -40,6 +40,9 @@ func runPath(dir string) string {
 	return dir
 }
 
+// SameRun says that two paths lead to one run directory; "" leads nowhere.
+func SameRun(a, b string) bool { return a != "" && b != "" && runPath(a) == runPath(b) }
+
 func (f *Folder) mailFile(runDir string) string {
 	sum := sha256.Sum256([]byte(runPath(runDir)))
 	return filepath.Join(f.dir, mailPrefix+hex.EncodeToString(sum[:12])+".json")
