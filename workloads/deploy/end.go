@@ -107,7 +107,13 @@ func (r *run) interrupt(ctx context.Context) {
 	}
 	ctx, cancel := targets.Afterwards(ctx, limit)
 	defer cancel()
-	if err := r.endThere(ctx); err != nil {
+	err := r.endThere(ctx)
+	var gone *GoneError
+	switch {
+	case err == nil:
+	case errors.As(err, &gone):
+		r.a.o.Note("the interrupted task was ended, but only the beginning of its spool could be had: " + err.Error())
+	default:
 		r.a.o.Note("after the interruption the task could not be ended and collected: " + err.Error() +
 			"; it ends at its own deadline, and the next run on this machine looks for it")
 		return
