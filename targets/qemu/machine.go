@@ -47,7 +47,8 @@ type Machine struct {
 
 	traces string // folder of its processes' traces; "" = the user's
 
-	boot sync.Mutex // one Boot, Set or Close at a time
+	boot   sync.Mutex // one Boot, Set or Close at a time
+	looked bool       // for what killed controllers left
 
 	mu       sync.Mutex // guards what follows
 	hub      hub
@@ -102,6 +103,7 @@ func (m *Machine) Boot(ctx context.Context, t *targets.Target, k targets.Kernel)
 	m.mu.Lock()
 	m.last, m.notes = &order{t, k}, nil
 	m.mu.Unlock()
+	m.endLeft(ctx)
 	if err := m.start(ctx, t, k); err != nil {
 		return fmt.Errorf("boot %s with kernel %s: %w", t.Name, k.Name, err)
 	}
@@ -222,6 +224,18 @@ func (m *Machine) guests() guests {
 		return ourGuests()
 	}
 	return guests{m.traces}
+}
+
+// endLeft ends, before the machine's first boot, what killed controllers left: it
+// would take the controller's CPUs from this run's guests.
+func (m *Machine) endLeft(ctx context.Context) {
+	if m.looked {
+		return
+	}
+	m.looked = true
+	if err := m.guests().endLeft(ctx, m.remark); err != nil {
+		m.remark(err.Error())
+	}
 }
 
 func (m *Machine) remark(s string) {
