@@ -20,8 +20,6 @@ import (
 // to meet a full disk.
 func TestMain(m *testing.M) {
 	switch os.Getenv("JOURNAL_CHILD") {
-	case "append":
-		exit(childAppend(os.Getenv("JOURNAL_RUN")))
 	case "full":
 		exit(childFull(os.Getenv("JOURNAL_RUN")))
 	case "fuse":
@@ -42,21 +40,6 @@ func exit(err error) {
 		os.Exit(1)
 	}
 	os.Exit(0)
-}
-
-// childAppend appends for ever and prints the number of each acknowledged record.
-func childAppend(dir string) error {
-	w, err := openWriter(context.Background(), dir, childOpening())
-	if err != nil {
-		return err
-	}
-	for {
-		r, err := w.Append(context.Background(), Record{Lane: "r1", Kind: KindNote, Note: strings.Repeat("x", 300)})
-		if err != nil {
-			return err
-		}
-		fmt.Println(r.Seq)
-	}
 }
 
 // childFull appends under a file size limit, which cuts a write short as a full

@@ -1,7 +1,6 @@
 package results
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -119,72 +117,6 @@ func TestAppendIgnoresCancelWhenFree(t *testing.T) {
 		t.Errorf("waiting behind a hanging append: %v", err)
 	}
 	w.turn <- struct{}{}
-}
-
-// A process killed by SIGKILL in the middle of its appends loses nothing that
-// it was told is safe, and the next writer takes over with a note.
-func TestKill9LosesNothingAcknowledged(t *testing.T) {
-	run := newRun(t)
-	written := 0
-	for round, want := range []int{1, 7, 40} {
-		acked := killAfter(t, run, want)
-		j := journal(t, run)
-		if j.lastNo < acked {
-			t.Fatalf("round %d: record %d was acknowledged, the journal ends at %d: %q", round, acked, j.lastNo, j.Notes)
-		}
-		if len(j.Records) <= written || len(j.Doubtful) != 0 {
-			t.Fatalf("round %d: %d records, %d doubtful: %q", round, len(j.Records), len(j.Doubtful), j.Notes)
-		}
-		written = len(j.Records)
-	}
-	w, err := run.OpenWriter("kim")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	j := journal(t, run)
-	last := j.Records[len(j.Records)-1]
-	if !strings.Contains(last.Note, "taken over from child, process ") && !strings.Contains(last.Note, "repaired") {
-		t.Errorf("no note of the takeover: %+v", last)
-	}
-	if len(j.Notes) != 0 {
-		t.Errorf("after the repair: %q", j.Notes)
-	}
-}
-
-// killAfter runs a child and kills it once it has acknowledged n records; it
-// returns the last number that was.
-func killAfter(t *testing.T, run *Run, n int) int {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, os.Args[0])
-	cmd.Env = append(os.Environ(), "JOURNAL_CHILD=append", "JOURNAL_RUN="+run.Dir())
-	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	acked, lines := 0, bufio.NewScanner(out)
-	for i := 0; lines.Scan(); i++ {
-		if acked, err = strconv.Atoi(lines.Text()); err != nil {
-			t.Fatal(err)
-		}
-		if i == n {
-			if err := cmd.Process.Kill(); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	if err := cmd.Wait(); err == nil || acked == 0 {
-		t.Fatalf("the child was not killed at work: %v", err)
-	}
-	return acked
 }
 
 // A write cut short is taken back, so that the record after it is readable.
