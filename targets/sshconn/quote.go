@@ -16,7 +16,8 @@ import (
 // line needs neither standard input nor base64.
 //
 // The line first prints pidMark and the process id, which Run takes out of the
-// output again (see preamble).
+// output again (see preamble). Where nobody takes that line any more, since the
+// caller gave up while a start-up file kept the shell, the command does not run.
 func commandLine(argv []string) (string, error) {
 	if len(argv) == 0 || argv[0] == "" {
 		return "", errors.New("no command given")
@@ -29,13 +30,13 @@ func commandLine(argv []string) (string, error) {
 		plain = plain && strings.IndexFunc(a, troublesome) < 0
 	}
 	if plain {
-		return `exec /bin/sh -c 'echo ` + pidMark + `$$; exec "$@"' sh '` + strings.Join(argv, `' '`) + `'`, nil
+		return `exec /bin/sh -c 'echo ` + pidMark + `$$ && exec "$@"' sh '` + strings.Join(argv, `' '`) + `'`, nil
 	}
 	words := make([]string, len(argv))
 	for i, a := range argv {
 		words[i] = posixQuote(a)
 	}
-	return `exec /bin/sh -c 'echo ` + pidMark + `$$; eval "exec $(printf %b "` + octal(strings.Join(words, " ")) + `")"'`, nil
+	return `exec /bin/sh -c 'echo ` + pidMark + `$$ && eval "exec $(printf %b "` + octal(strings.Join(words, " ")) + `")"'`, nil
 }
 
 func troublesome(r rune) bool {

@@ -71,6 +71,7 @@ func (c *conn) openSFTP(ctx context.Context) (*sftpSession, error) {
 	if err == nil {
 		return x, nil
 	}
+	answer.rest()
 	s.ch.Close()
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("the sftp server had not answered: %w", ctx.Err())
@@ -96,6 +97,25 @@ func (o *opening) Read(p []byte) (int, error) {
 		o.b = append(o.b, p[:min(n, room)]...)
 	}
 	return n, err
+}
+
+// rest reads on for a moment, where text came: the library stops after 4 bytes.
+func (o *opening) rest() {
+	o.mu.Lock()
+	text := len(o.b) > 0 && o.b[0] != 0
+	o.mu.Unlock()
+	if !text {
+		return
+	}
+	read := make(chan struct{})
+	go func() { // ends with the channel
+		defer close(read)
+		_, _ = o.Read(make([]byte, headSize))
+	}()
+	select {
+	case <-read:
+	case <-time.After(endTime):
+	}
 }
 
 // complaint says what is wrong with an sftp server that did not begin as one.

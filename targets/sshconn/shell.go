@@ -43,24 +43,36 @@ func (p *preamble) Write(b []byte) (int, error) {
 		return p.out.Write(b)
 	}
 	p.before = append(p.before, b...)
-	if _, after, ok := bytes.Cut(p.before, []byte(pidMark)); ok {
-		digits, rest, whole := bytes.Cut(after, []byte("\n"))
-		pid, err := strconv.ParseInt(string(digits), 10, 64)
-		if whole && err == nil && pid > 0 {
-			p.before = nil
-			p.pid.Store(pid)
-			close(p.known)
-			if len(rest) == 0 {
-				return len(b), nil
-			}
-			_, err := p.out.Write(rest)
-			return len(b), err
+	if pid, rest, ok := findPid(p.before); ok {
+		p.before = nil
+		p.pid.Store(pid)
+		close(p.known)
+		if len(rest) == 0 {
+			return len(b), nil
 		}
+		_, err := p.out.Write(rest)
+		return len(b), err
 	}
 	if len(p.before) > preambleLimit {
 		return 0, errChatty
 	}
 	return len(b), nil
+}
+
+// findPid finds the line with the process id, and what follows it. A start-up
+// file may print the mark too, as one that traces its commands does.
+func findPid(b []byte) (pid int64, rest []byte, ok bool) {
+	for {
+		_, after, found := bytes.Cut(b, []byte(pidMark))
+		if !found {
+			return 0, nil, false
+		}
+		digits, rest, whole := bytes.Cut(after, []byte("\n"))
+		if pid, err := strconv.ParseInt(string(digits), 10, 64); whole && err == nil && pid > 0 {
+			return pid, rest, true
+		}
+		b = after
+	}
 }
 
 // head keeps the first bytes written to it. It never fails.

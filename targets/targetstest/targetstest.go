@@ -13,7 +13,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"os/user"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -85,47 +84,6 @@ func sshdBehind(t testing.TB, prefix []string, lines ...string) *Daemon {
 	}
 	argv := append(append([]string{}, prefix...), sshd, "-D", "-e", "-f", file)
 	d.start(t, exec.Command(argv[0], argv[1:]...), "Server listening on")
-	return d
-}
-
-// Dropbear starts Dropbear on 127.0.0.1 with the given further arguments. It
-// runs in a mount namespace of its own in which the caller's home directory is
-// a temporary one, since Dropbear has no option for authorized_keys.
-func Dropbear(t testing.TB, args ...string) *Daemon {
-	t.Helper()
-	dropbear := Tool(t, "dropbear", "/usr/sbin/dropbear")
-	d := newDaemon(t)
-	home := filepath.Join(d.Dir, "home")
-	if err := os.MkdirAll(filepath.Join(home, ".ssh"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	keys, err := os.ReadFile(filepath.Join(d.Dir, "authorized_keys"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	write(t, filepath.Join(home, ".ssh", "authorized_keys"), string(keys))
-	hostKey := filepath.Join(d.Dir, "dropbear_key")
-	out, err := exec.Command(Tool(t, "dropbearconvert", "/usr/bin/dropbearconvert"), "openssh", "dropbear",
-		filepath.Join(d.Dir, "host_ed25519"), hostKey).CombinedOutput()
-	if err != nil {
-		t.Fatalf("dropbearconvert: %v: %s", err, out)
-	}
-	u, err := user.Current()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(strings.Join(args, " "), "-r ") {
-		args = append(args, "-r", hostKey)
-	}
-	args = append([]string{"-F", "-E", "-s", "-p", fmt.Sprintf("127.0.0.1:%d", d.SSH.Port), "-P", filepath.Join(d.Dir, "pid")}, args...)
-	namespace := []string{"-m"}
-	if os.Geteuid() != 0 {
-		namespace = []string{"-rm"}
-	}
-	script := `mount --bind "$0" "$1" && shift && exec "$@"`
-	argv := append(namespace, "/bin/sh", "-c", script, home, u.HomeDir, dropbear)
-	d.start(t, exec.Command(Tool(t, "unshare"), append(argv, args...)...), "Not backgrounding")
-	d.awaitPort(t)
 	return d
 }
 
