@@ -32,6 +32,7 @@ type scene struct {
 	Work   string      // which workload
 	Port   int         // of its server
 	Dir    string      // of the attempt
+	Begun  string      // the journal
 	Target string      // folder of the target's agent and spools
 	Peer   string      // the peer's
 	Tree   string      // source tree of kernbench
@@ -41,6 +42,7 @@ type scene struct {
 func newScene(t *testing.T, s scene) *scene {
 	t.Helper()
 	s.Dir = t.TempDir()
+	s.Begun = filepath.Join(s.Dir, "journal")
 	for _, dir := range []*string{&s.Target, &s.Peer} {
 		d, err := os.MkdirTemp("/dev/shm", "kernsweep-test")
 		if err != nil {
@@ -51,8 +53,6 @@ func newScene(t *testing.T, s scene) *scene {
 	}
 	return &s
 }
-
-func (s *scene) journal() string { return filepath.Join(s.Dir, "journal") }
 
 // placed is a Conn to a machine whose only place for agents is dir, so that the
 // tests of one machine do not meet.
@@ -155,7 +155,7 @@ func (s *scene) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	journal, err := os.OpenFile(s.journal(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	journal, err := os.OpenFile(s.Begun, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return err
 	}
@@ -178,7 +178,7 @@ func (s *scene) run(ctx context.Context) error {
 // begun reads the journal of a scene.
 func (s *scene) begun() map[string][]Spooled {
 	m := map[string][]Spooled{}
-	f, err := os.Open(s.journal())
+	f, err := os.Open(s.Begun)
 	if err != nil {
 		return m
 	}

@@ -57,7 +57,7 @@ func TestTheWayOutIsShort(t *testing.T) {
 					cancel()
 				}()
 				track := target.Tracked(func(b Spooled) error {
-					return os.WriteFile(s.journal(), []byte("target|"+b.File+"|\n"), 0o644)
+					return os.WriteFile(s.Begun, []byte("target|"+b.File+"|\n"), 0o644)
 				})
 				err = track.Run(ctx, workloads.Task{Argv: []string{"exec", "--", "sh", "-c", ": >" + mark + "; " + hostile}, Dir: s.Dir, Deadline: time.Minute})
 				took := time.Since(begun)

@@ -75,7 +75,7 @@ const ownerPattern = `([0-9a-f]{8})-([0-9]{1,10})-([0-9]{1,20})`
 
 var (
 	spoolPattern = regexp.MustCompile(`^kernsweep-(?:` + ownerPattern + `-)?[0-9a-f]{12}\.spool$`)
-	agentPattern = regexp.MustCompile(`^kernsweep-agent-(?:[a-z0-9]+-)?[0-9a-f]{12}-(?:` + ownerPattern + `-)?[0-9]+$`)
+	agentPattern = regexp.MustCompile(`^kernsweep-agent-(?:[a-z0-9]+-)?[0-9a-f]{12}-(?:` + ownerPattern + `-)?[0-9]+(?:\.[0-9a-z.-]+)?$`) // the ending: half a copy
 )
 
 // ownerIn reads the owner from a name that matched one of the patterns; ok is

@@ -134,7 +134,7 @@ func TestWhatCannotBeResumed(t *testing.T) {
 		s.running(t, 1)
 		kill9(c)
 		b := s.begun()
-		if err := os.WriteFile(s.journal(), []byte("target|"+b["target"][0].File+"|\n"), 0o644); err != nil {
+		if err := os.WriteFile(s.Begun, []byte("target|"+b["target"][0].File+"|\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		if _, _, err := s.resume(t, true); !errors.Is(err, ErrNotBegun) {
