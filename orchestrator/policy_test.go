@@ -58,7 +58,8 @@ func bareLane(t *testing.T, conf config.Target) (*lane, *results.Run) {
 	t.Cleanup(func() { _ = w.Close() })
 	conf.Name = "box"
 	r := &Runner{Run: run, Journal: w, Log: zap.NewNop(), night: newNight(time.Time{}), Plan: &plan.Plan{}}
-	return &lane{r: r, conf: &conf, target: &targets.Target{Name: "box"}, log: r.Log, standing: newStanding()}, run
+	return &lane{r: r, conf: &conf, target: &targets.Target{Name: "box"}, log: r.Log, standing: newStanding(),
+		costs: plan.NewCosts(&config.Lab{}, r.Plan, "box", plan.History{})}, run
 }
 
 func TestPausesAreDoubledAndBounded(t *testing.T) {

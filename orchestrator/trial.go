@@ -99,7 +99,7 @@ func (s *session) trial(ctx context.Context, slot results.Slot) (results.Outcome
 		s.lane.record(ctx, r)
 		return r.Outcome, r.Reason
 	}
-	release, err := s.r.locks.acquire(ctx, t.lockNames()...)
+	release, err := s.turn(ctx, slot.Cell, t.lockNames())
 	if err != nil {
 		return results.Interrupted, err.Error()
 	}

@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -97,6 +98,11 @@ func (l *lane) startable(ctx context.Context, i int) bool {
 // bootable says whether a boot of b, with the trials that are still to do in it,
 // would be over in time.
 func (l *lane) bootable(ctx context.Context, b plan.Boot, todo []results.Slot) bool {
+	if _, ends := l.r.night.left(); ends { // as somebody's peer it may have to wait first
+		if release, err := l.hold(ctx); err == nil {
+			release()
+		}
+	}
 	b.Trials = todo
 	return l.cut == nil && l.inTime(ctx, l.costs.Boot(b), b.Kernel, todo)
 }
@@ -105,6 +111,26 @@ func (l *lane) bootable(ctx context.Context, b plan.Boot, todo []results.Slot) b
 func (s *session) runnable(ctx context.Context, todo []results.Slot) bool {
 	return s.cut == nil && s.inTime(ctx, s.costs.Trial(todo[0].Cell), s.kernel, todo)
 }
+
+// turn waits for what a trial shares with others, but not beyond the time when it
+// could still be over before the run should be.
+func (s *session) turn(ctx context.Context, cell results.Cell, names []string) (release func(), err error) {
+	left, ends := s.r.night.left()
+	if !ends {
+		return s.r.locks.acquire(ctx, names...)
+	}
+	wait, stop := context.WithTimeoutCause(ctx, max(0, left-s.costs.Trial(cell)-s.costs.Home(s.kernel)), errTooLate)
+	defer stop()
+	release, err = s.r.locks.acquire(wait, names...)
+	if err == nil && wait.Err() != nil && ctx.Err() == nil {
+		release()
+		err = errTooLate
+	}
+	s.noTime = s.noTime || wait.Err() != nil && ctx.Err() == nil
+	return release, err
+}
+
+var errTooLate = errors.New("it waited for others until it was too late to begin")
 
 // inTime says whether what takes need, and the way home from kernel last, would be
 // over in time. When not, the lane ends with a record of what it leaves out: todo,
@@ -131,8 +157,8 @@ func (l *lane) inTime(ctx context.Context, need time.Duration, last string, todo
 	l.cut = &results.Cut{Until: n.until, Block: todo[0].Block, Trials: plan.Counted(rest)}
 	l.record(ctx, results.Record{Kind: results.KindCut, Cut: l.cut})
 	what := fmt.Sprintf("about %s is needed and %s is left", plan.Round(need), plan.Round(max(left, 0)))
-	if l.noTime {
-		what = fmt.Sprintf("the pause after a failure would not be over in the %s that are left", plan.Round(max(left, 0)))
+	if need <= left {
+		what = fmt.Sprintf("the pause after a failure, or the wait for what others use, would not be over in the %s that are left", plan.Round(left))
 	}
 	l.note(ctx)(fmt.Sprintf("nothing more is begun before %s: %s; %d trials from block %d on are left out",
 		n.until.Format("15:04 MST"), what, l.cut.Trials, l.cut.Block))

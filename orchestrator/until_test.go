@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"kernsweep/orchestrator/config"
 	"kernsweep/orchestrator/plan"
 	"kernsweep/orchestrator/results"
 	"kernsweep/workloads"
@@ -276,7 +277,7 @@ func TestUntilEndsAPause(t *testing.T) {
 	if l := laneOf(t, m, "box"); l.Cut == nil || l.Cut.Block != 1 || l.Cut.Trials != 7 {
 		t.Errorf("cut %+v", l.Cut)
 	}
-	if !strings.Contains(notes(m, "box"), "the pause after a failure would not be over in the 30m") {
+	if !strings.Contains(notes(m, "box"), "the pause after a failure, or the wait for what others use, would not be over in the 30m") {
 		t.Error(notes(m, "box"))
 	}
 }
@@ -359,4 +360,38 @@ func TestNightOfTheRealClock(t *testing.T) {
 	if left, ends := n.left(); !ends || left > time.Hour || left < 59*time.Minute || n.step() != "" {
 		t.Error(left, ends, n.step())
 	}
+}
+
+// A trial that waits for what others use, until it is too late, is not begun.
+func TestUntilBoundsAWait(t *testing.T) {
+	t.Parallel()
+	l, _ := bareLane(t, config.Target{})
+	clock := newFakeTime()
+	l.r.night, l.r.locks = clock.until(perhaps(l)+50*time.Millisecond), newLocks(nil)
+	s := &session{lane: l, kernel: "a"}
+	cell := results.Cell{Target: "box", Kernel: "a", Workload: "echo.w", Scenario: "default"}
+	release, err := s.turn(t.Context(), cell, []string{"uses:lan0"})
+	if err != nil || s.noTime {
+		t.Fatal(err, s.noTime)
+	}
+	if _, err := s.turn(t.Context(), cell, []string{"uses:lan0"}); !errors.Is(err, errTooLate) || !s.noTime {
+		t.Errorf("it waited for a thing in use: %v, %v", err, s.noTime)
+	}
+	release()
+	s.noTime = false
+	clock.pass(time.Hour)
+	if _, err := s.turn(t.Context(), cell, []string{"uses:lan0"}); !errors.Is(err, errTooLate) || !s.noTime {
+		t.Errorf("it began too late: %v, %v", err, s.noTime)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	s.noTime = false
+	if _, err := s.turn(ctx, cell, []string{"uses:lan0"}); errors.Is(err, errTooLate) || s.noTime {
+		t.Errorf("after Ctrl-C: %v, %v", err, s.noTime)
+	}
+}
+
+// perhaps is what a trial and the way home are thought to take.
+func perhaps(l *lane) time.Duration {
+	return l.costs.Trial(results.Cell{}) + l.costs.Home("a")
 }
