@@ -111,11 +111,11 @@ func (m *Model) add(r *Record) {
 func (m *Model) addSession(r *Record) {
 	if strings.HasPrefix(r.Note, NoteBegan) || len(m.Sessions) == 0 {
 		_, why, _ := strings.Cut(r.Note, ": ")
-		m.Sessions = append(m.Sessions, Session{Began: r.At, Why: why, Note: r.Note})
+		m.Sessions = append(m.Sessions, Session{Began: r.At, Why: why, Note: r.Note, from: moment{r.At, r.UpMS, len(m.Sessions) + 1}})
 		return
 	}
 	s := &m.Sessions[len(m.Sessions)-1]
-	s.Ended, s.Note = r.At, r.Note
+	s.Ended, s.Note, s.to = r.At, r.Note, m.moment(r)
 	s.Interrupted = strings.Contains(r.Note, NoteInterrupted) || r.Outcome == Interrupted
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 )
@@ -32,7 +31,7 @@ func (r *Run) Rerun(m *Model, plan any) (session int, err error) {
 	if n < 2 {
 		return 0, nil
 	}
-	b, err := os.ReadFile(filepath.Join(r.dir, sessionPlan(n)))
+	b, err := readPlain(filepath.Join(r.dir, sessionPlan(n)))
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil // made by a version that kept none
 	}
