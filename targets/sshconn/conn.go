@@ -30,6 +30,9 @@ type conn struct {
 	client  *ssh.Client
 	link    *link
 	way     way
+	blamed  sync.Once
+	broken  int // jump host at fault, with why
+	why     error
 	h       host
 	path    string        // before PATH
 	opening time.Duration // for the opening of a session
@@ -129,9 +132,8 @@ func (c *conn) keepAlive(interval time.Duration) {
 			continue
 		}
 		if silent := time.Since(alive); silent >= mayMiss*interval-interval/2 {
-			c.setCause(fmt.Errorf("no answer to %d keepalives in %v: it crashed, was switched off, or the network broke", mayMiss, silent.Round(time.Millisecond)))
+			c.drop(fmt.Errorf("no answer to %d keepalives in %v: it crashed, was switched off, or the network broke", mayMiss, silent.Round(time.Millisecond)))
 			c.log.Warn("link lost: keepalives unanswered", zap.Duration("silent", silent))
-			c.link.Close()
 			return
 		}
 		if !asking {
@@ -192,9 +194,22 @@ func (c *conn) ifLost(ctx context.Context, phase string) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	}
-	c.setCause(err)
-	c.link.Close()
+	c.drop(err)
 	return c.lostError(phase, err)
+}
+
+// drop gives the link up for cause.
+func (c *conn) drop(cause error) {
+	c.setCause(cause)
+	c.blame()
+	c.link.Close()
+	c.way.cut() // over a jump host that hangs, closing the link alone ends nothing
+}
+
+// blame finds out, once, whether a jump host is at fault, as long as they are
+// there to be asked.
+func (c *conn) blame() {
+	c.blamed.Do(func() { c.broken, c.why = c.way.broken() })
 }
 
 // lostError is the *targets.LinkError of a link found dead in phase.
@@ -212,8 +227,8 @@ func (c *conn) lostError(phase string, seen error) error {
 	if errors.Is(cause, errClosed) {
 		return &targets.LinkError{Phase: phase, Err: fmt.Errorf("%s: %w", c.h, cause)}
 	}
-	if i, why := c.way.broken(); why != nil {
-		return &targets.LinkError{Phase: phase, Hop: c.way[i].h.String(), Err: fmt.Errorf("%s: connection lost: %w", c.h, why)}
+	if c.blame(); c.why != nil {
+		return &targets.LinkError{Phase: phase, Hop: c.way[c.broken].h.String(), Err: fmt.Errorf("%s: connection lost: %w", c.h, c.why)}
 	}
 	return &targets.LinkError{Phase: phase, Err: fmt.Errorf(
 		"%s: connection lost: the machine went down, the network broke, or the server process of this connection was killed: %w", c.h, cause)}

@@ -131,7 +131,7 @@ func (d *Dialer) attempt(ctx context.Context, w way, h host, o targets.DialOptio
 		return nil, nil, w.explain(ctx, h, err)
 	}
 	l := newLink(raw)
-	client, lerr := d.handshake(ctx, l, h, o)
+	client, lerr := d.handshake(ctx, w, l, h, o)
 	if lerr != nil {
 		raw.Close()
 		return nil, l, lerr
@@ -141,7 +141,7 @@ func (d *Dialer) attempt(ctx context.Context, w way, h host, o targets.DialOptio
 
 // handshake makes an SSH client of an open link, within a deadline of its own:
 // ssh.ClientConfig.Timeout covers nothing after the TCP connection.
-func (d *Dialer) handshake(ctx context.Context, l *link, h host, o targets.DialOptions) (*ssh.Client, *targets.LinkError) {
+func (d *Dialer) handshake(ctx context.Context, w way, l *link, h host, o targets.DialOptions) (*ssh.Client, *targets.LinkError) {
 	a, err := d.auth(h)
 	if err != nil {
 		return nil, &targets.LinkError{Phase: "log in", Err: fmt.Errorf("%s: %w", h, err), Refused: true}
@@ -154,11 +154,21 @@ func (d *Dialer) handshake(ctx context.Context, l *link, h host, o targets.DialO
 	config := clientConfig(h, keys, a)
 	limited, cancel := context.WithTimeout(ctx, d.patience)
 	defer cancel()
-	stop := context.AfterFunc(limited, func() { l.Close() })
+	fault := make(chan *targets.LinkError, 1)
+	stop := context.AfterFunc(limited, func() {
+		fault <- w.fault(ctx, h)
+		l.Close()
+		w.cut() // over a jump host that hangs, closing the link alone ends nothing
+	})
 	c, chans, reqs, err := ssh.NewClientConn(l, h.addr(), config)
-	if !stop() && err == nil {
-		c.Close()
-		err = limited.Err()
+	if !stop() {
+		if err == nil {
+			c.Close()
+			err = limited.Err()
+		}
+		if f := <-fault; f != nil {
+			return nil, f
+		}
 	}
 	if err != nil {
 		phase := "handshake"

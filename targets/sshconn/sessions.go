@@ -130,8 +130,7 @@ func (c *conn) startOnce(ctx context.Context, p *place, request string, payload 
 		return nil, fmt.Errorf("%s: %s: %w", c.h, silent(), ctx.Err())
 	case <-timer.C:
 		close(abandoned)
-		c.setCause(fmt.Errorf("%s within %v", silent(), c.opening))
-		c.link.Close()
+		c.drop(fmt.Errorf("%s within %v", silent(), c.opening))
 		return nil, c.lostError("exec", context.DeadlineExceeded)
 	}
 }

@@ -52,8 +52,7 @@ func (c *conn) openSFTP(ctx context.Context) (*sftpSession, error) {
 	x := &sftpSession{s: s, requests: nearRequests}
 	rtt, err := c.roundTrip(ctx)
 	if err != nil && ctx.Err() == nil {
-		c.setCause(err)
-		c.link.Close()
+		c.drop(err)
 		return nil, c.lostError("transfer", err)
 	}
 	if rtt >= farAway {

@@ -32,11 +32,16 @@ type way []jump
 
 // close ends the connections to the jump hosts.
 func (w way) close() {
-	for i := len(w) - 1; i >= 0; i-- {
-		w[i].client.Close()
-	}
+	w.cut()
 	for _, j := range w {
 		_ = j.client.Wait() // it says why it ended: we closed it
+	}
+}
+
+// cut ends the connections to the jump hosts without waiting for them.
+func (w way) cut() {
+	for _, j := range w {
+		j.client.Close()
 	}
 }
 
@@ -58,6 +63,19 @@ func (w way) broken() (int, error) {
 		return i, fmt.Errorf("jump host %d of %d: %s: %w", i+1, len(w), j.h, err)
 	}
 	return -1, nil
+}
+
+// fault is the error of a jump host that is at fault for a handshake with h that
+// was not done in time; nil if all of them answer, or nobody waits any more.
+func (w way) fault(ctx context.Context, h host) *targets.LinkError {
+	if ctx.Err() != nil {
+		return nil
+	}
+	i, why := w.broken()
+	if why == nil {
+		return nil
+	}
+	return &targets.LinkError{Phase: "handshake", Hop: w[i].h.String(), Err: fmt.Errorf("%s: %w", h, why)}
 }
 
 // explain says why h was not reached over w, and blames the right machine.
