@@ -120,6 +120,10 @@ func old(a, now *results.Attempt) Old {
 	return o
 }
 
+// mixedLong is from when on a block in two parts is loudly told: a lab's
+// temperature and load change within hours.
+const mixedLong = time.Hour
+
 // mostRepeated is how many slots with several attempts are listed; the others
 // are in json.
 const mostRepeated = 40
@@ -130,8 +134,13 @@ func sessionList(src *source, width int) section {
 	d := src.doc
 	s := section{title: "Sessions and attempts"}
 	for _, m := range d.Mixed {
-		s.say(width, "  ", "MIXED: block %d on %s holds trials of sessions %s, %s apart: there the kernels were measured at different times, and a change of the device in between cannot be told from one of the kernel. `kernsweep rerun %s --target %s` repeats its blocks whole.",
-			m.Block, m.Target, numbers(m.Sessions), apart(m.ApartS), d.Run.Name, m.Target)
+		text := fmt.Sprintf("block %d on %s holds trials of sessions %s, %s apart", m.Block, m.Target, numbers(m.Sessions), apart(m.ApartS))
+		if m.ApartS >= 0 && m.ApartS < mixedLong.Seconds() {
+			s.say(width, "  ", "%s: a resumed block", text)
+			continue
+		}
+		s.say(width, "  ", "MIXED: %s: there the kernels were measured at different times, and a change of the device in between cannot be told from one of the kernel. `kernsweep rerun %s --target %s` repeats its blocks whole.",
+			text, d.Run.Name, m.Target)
 	}
 	for _, t := range d.Targets {
 		if t.Cut != nil {

@@ -48,7 +48,7 @@ func TestSessionsAreToldApart(t *testing.T) {
 	text = strings.Join(strings.Fields(render(t, l.done())), " ")
 	for _, want := range []string{
 		"session 2 ", ": rerun --failed --only-failed-cells",
-		"MIXED: block 1 on desk holds trials of sessions 1, 2,",
+		"block 1 on desk holds trials of sessions 1, 2, 17s apart: a resumed block",
 		"3 slot(s) took more than one attempt",
 		"desk/bfs/exec.w.default 1, 1 2 2 (session 2)", "link lost: no route",
 		"desk/cfs/exec.w.default 2, 1 2 2 (session 2) attempt 1: 11, now 11.5 s",
@@ -58,10 +58,18 @@ func TestSessionsAreToldApart(t *testing.T) {
 			t.Errorf("%q is missing:\n%s", want, text)
 		}
 	}
-	for _, not := range []string{"LEFT OUT", "MIXED: block 2"} {
+	for _, not := range []string{"LEFT OUT", "block 2 on desk holds"} {
 		if strings.Contains(text, not) {
 			t.Errorf("%q is there:\n%s", not, text)
 		}
+	}
+}
+
+// Days apart it is said aloud.
+func TestMixedDaysApart(t *testing.T) {
+	s := sessionList(&source{doc: &Document{Mixed: []Mixed{{Target: "desk", Block: 2, Sessions: []int{1, 3}, ApartS: 90000}}}}, 200)
+	if text := strings.Join(s.lines, " "); !strings.Contains(text, "MIXED: block 2 on desk holds trials of sessions 1, 3, 25.0 h apart: ") {
+		t.Error(text)
 	}
 }
 
