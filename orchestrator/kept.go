@@ -57,5 +57,7 @@ func (k *keeper) done(ctx context.Context, r *Runner) {
 	for _, text := range k.watch.Overwritten(ctx) {
 		_ = r.append(ctx, results.Record{Kind: results.KindNote, Note: text})
 	}
-	r.Run.Meta.Agents = k.agents.Hashes()
+	if used := k.agents.Hashes(ctx); used != nil {
+		r.Run.Meta.Agents = used
+	}
 }

@@ -9,7 +9,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 
 	"kernsweep/orchestrator/results"
 	"kernsweep/workloads/agentbin"
@@ -23,7 +22,7 @@ type Agents struct {
 	run   *results.Run // a handle of its own: others read theirs meanwhile
 	note  func(string)
 
-	mu   sync.Mutex
+	turn chan struct{} // holds one token: whoever has it may use the rest
 	have map[string]*agentbin.Binary
 }
 
@@ -33,21 +32,32 @@ func NewAgents(s *Store, dir string, note func(string)) (*Agents, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Agents{store: s, run: run, note: note, have: map[string]*agentbin.Binary{}}, nil
+	a := &Agents{store: s, run: run, note: note, turn: make(chan struct{}, 1), have: map[string]*agentbin.Binary{}}
+	a.turn <- struct{}{}
+	return a, nil
 }
 
-// Hashes of the agents that the run has used, by name.
-func (a *Agents) Hashes() map[string]string {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+// Hashes of the agents that the run has used, by name; nil when another lane
+// does not let go of them in time.
+func (a *Agents) Hashes(ctx context.Context) map[string]string {
+	select {
+	case <-a.turn:
+	case <-ctx.Done():
+		return nil
+	}
+	defer func() { a.turn <- struct{}{} }()
 	return maps.Clone(a.run.Meta.Agents)
 }
 
 // Get is the agent of a name ("go/mipsle", "shell") that the run used before;
 // the first time it is the fresh one, which is kept. Its error is fresh's.
 func (a *Agents) Get(ctx context.Context, name string, fresh func(context.Context) (*agentbin.Binary, error)) (*agentbin.Binary, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	select {
+	case <-a.turn:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	defer func() { a.turn <- struct{}{} }()
 	if b := a.have[name]; b != nil {
 		return b, nil
 	}

@@ -270,3 +270,27 @@ func TestOverwrittenDuringARun(t *testing.T) {
 		t.Errorf("of nothing: %q", got)
 	}
 }
+
+// The same configuration is the same, whatever drivers it uses.
+func TestSettingsOfTheProjectsOwnLab(t *testing.T) {
+	load := func() *config.Lab {
+		env := func(string) (string, bool) { return "", false }
+		lab, diags := config.Load("../../testbeds.hcl", nil, env)
+		if diags.HasErrors() {
+			t.Fatal(diags)
+		}
+		return lab
+	}
+	one, two := load(), load()
+	for i, s := range one.Sweeps {
+		p := must(plan.Expand(one, s, 1, plan.Filter{}, plan.History{}))
+		then, _ := settings(one, p)
+		now, _ := settings(two, must(plan.Expand(two, two.Sweeps[i], 1, plan.Filter{}, plan.History{})))
+		if len(then) < 10 {
+			t.Errorf("%s: only %v", s.Name, then)
+		}
+		if diffs := compare(then, now); len(diffs) > 0 {
+			t.Errorf("%s: %q", s.Name, diffs)
+		}
+	}
+}

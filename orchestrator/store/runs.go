@@ -103,7 +103,11 @@ func (p *prune) dropRuns(runs []*oneRun, entries []entry) []*oneRun {
 	var free []*oneRun // those that may go, oldest first
 	newest := 0
 	for i, r := range slices.Backward(runs) {
-		switch _, held := heldBy(r); {
+		holder, held := heldBy(r)
+		if held && (p.Keep >= 0 || p.OlderThan > 0 || p.MaxSize > 0) {
+			p.warn("%s stays: it is in use by %s", r.name, holder)
+		}
+		switch {
 		case r.run == nil || r.unread != "" || r.run.Name() == latest || r.name == latest || i == len(runs)-1 || held:
 		case p.Keep >= 0 && newest < p.Keep-1: // the newest run is one of them
 			newest++

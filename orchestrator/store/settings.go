@@ -148,6 +148,14 @@ func (w *walker) field(name string, v reflect.Value, anonymous bool, depth int) 
 			defer func() { w.path = w.path[:len(w.path)-1] }()
 		}
 		w.walk(in, depth+1)
+	case reflect.Slice, reflect.Array:
+		if k := in.Type().Elem().Kind(); k != reflect.Struct && k != reflect.Pointer && k != reflect.Interface {
+			w.leaf(name, in)
+			return
+		}
+		for i := range in.Len() {
+			w.field(fmt.Sprintf("%s[%d]", name, i), in.Index(i), false, depth+1)
+		}
 	default:
 		w.leaf(name, in)
 	}
