@@ -15,10 +15,11 @@ import (
 // runStatus is how a run stands; it is also what --json prints.
 type runStatus struct {
 	Run      string                  `json:"run"`
-	State    string                  `json:"state"` // running, ended, interrupted, or died without a word
+	State    string                  `json:"state"` // running, ended, interrupted, died without a word, or unreadable
 	Outcomes map[results.Outcome]int `json:"outcomes"`
 	Missing  int                     `json:"missing"` // planned trials without any attempt
 	Lanes    []laneStatus            `json:"lanes"`
+	Notes    []string                `json:"notes,omitempty"` // what is wrong with its files, a sentence each
 	Next     string                  `json:"next,omitempty"`
 }
 
@@ -53,8 +54,7 @@ func (a *app) statusCmd() *cobra.Command {
 					return usage(err)
 				}
 				if err != nil {
-					fmt.Fprintf(a.err, "%s: %v\n", n, err)
-					continue
+					s = runStatus{Run: n, State: "unreadable", Notes: []string{err.Error()}}
 				}
 				all = append(all, s)
 			}
@@ -80,7 +80,7 @@ func (a *app) status(name string) (runStatus, error) {
 	if err != nil {
 		return runStatus{}, err
 	}
-	out := runStatus{Run: run.Name(), State: sessionState(run, s.Model), Outcomes: s.Model.Count()}
+	out := runStatus{Run: run.Name(), State: sessionState(run, s.Model), Outcomes: s.Model.Count(), Notes: s.Journal.Notes}
 	planned := 0
 	for _, c := range s.Plan.Cells {
 		if c.NA == "" {
@@ -161,7 +161,11 @@ func next(s runStatus) string {
 }
 
 func (a *app) printStatus(s runStatus, lanes bool) {
-	fmt.Fprintf(a.out, "%s  %s  %s\n", s.Run, s.State, outcomeText(s.Outcomes, s.Missing))
+	if s.Outcomes == nil {
+		fmt.Fprintf(a.out, "%s  %s\n", s.Run, s.State)
+	} else {
+		fmt.Fprintf(a.out, "%s  %s  %s\n", s.Run, s.State, outcomeText(s.Outcomes, s.Missing))
+	}
 	if lanes {
 		for _, l := range s.Lanes {
 			fmt.Fprintf(a.out, "  %-16s %-12s %s\n", l.Name, l.State, outcomeText(l.Outcomes, 0))
@@ -169,6 +173,9 @@ func (a *app) printStatus(s runStatus, lanes bool) {
 				fmt.Fprintf(a.out, "    %s\n", live.Safe(l.Reason))
 			}
 		}
+	}
+	for _, n := range s.Notes {
+		fmt.Fprintf(a.out, "  %s\n", live.Safe(n))
 	}
 	if s.Next != "" {
 		fmt.Fprintf(a.out, "  next: %s\n", s.Next)

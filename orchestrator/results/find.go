@@ -117,15 +117,15 @@ func Find(runsDir, what string) (*Run, error) {
 	if what == "." || what == ".." {
 		return Open(what)
 	}
+	if dir := filepath.Join(runsDir, what); !strings.HasPrefix(what, ".") && isRun(dir) {
+		return Open(dir)
+	}
 	names, err := List(runsDir)
 	if err != nil {
 		return nil, err
 	}
 	var hits []string
 	for _, n := range names {
-		if n == what {
-			return Open(filepath.Join(runsDir, n))
-		}
 		if strings.HasPrefix(n, what) {
 			hits = append(hits, n)
 		}
