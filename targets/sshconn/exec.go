@@ -49,6 +49,11 @@ func (c *conn) Run(ctx context.Context, cmd targets.Cmd) (targets.Exit, error) {
 
 // exec runs one line of the login shell. Its standard output goes to out.
 func (c *conn) exec(ctx context.Context, line string, cmd targets.Cmd, out *preamble) (targets.Exit, error) {
+	return c.execThen(ctx, line, cmd, out, c.kill)
+}
+
+// execThen is exec with what ends a command whose time is up.
+func (c *conn) execThen(ctx context.Context, line string, cmd targets.Cmd, out *preamble, end func(*session, *streams)) (targets.Exit, error) {
 	s, err := c.start(ctx, "exec", ssh.Marshal(struct{ Line string }{line}))
 	if errors.Is(err, errNotStarted) {
 		err = &targets.LinkError{Phase: "exec", Err: fmt.Errorf("%s: the server does not run commands: %w", c.h, err)}
@@ -59,7 +64,7 @@ func (c *conn) exec(ctx context.Context, line string, cmd targets.Cmd, out *prea
 	st := s.connect(cmd, out)
 	defer st.shut()
 	defer s.ch.Close()
-	exit, err := c.await(ctx, s, st)
+	exit, err := c.await(ctx, s, st, end)
 	if errors.Is(err, errChatty) {
 		err = &targets.LinkError{Phase: "exec", Err: fmt.Errorf("%s: %w; it said %q", c.h, err, firstLine(string(out.before)))}
 	}
@@ -67,17 +72,17 @@ func (c *conn) exec(ctx context.Context, line string, cmd targets.Cmd, out *prea
 }
 
 // await waits for the end of a command, whichever way it comes.
-func (c *conn) await(ctx context.Context, s *session, st *streams) (targets.Exit, error) {
+func (c *conn) await(ctx context.Context, s *session, st *streams, end func(*session, *streams)) (targets.Exit, error) {
 	var exit *targets.Exit
 	var grace <-chan time.Time
 	drained, closed := st.drained, s.closed
 	for {
 		select {
 		case <-ctx.Done():
-			c.kill(s, st)
+			end(s, st)
 			return targets.Exit{}, fmt.Errorf("%s: %s: %w", c.h, st.progress(exit, drained == nil), ctx.Err())
 		case err := <-st.failed:
-			c.kill(s, st)
+			end(s, st)
 			return targets.Exit{}, err
 		case e := <-s.status:
 			exit = &e
@@ -153,6 +158,11 @@ func (c *conn) kill(s *session, st *streams) {
 	}
 }
 
+// leave closes a session and lets the command be: it is the one that kills.
+func leave(s *session, _ *streams) {
+	go s.ch.Close() // on a dead link it blocks until the connection is closed
+}
+
 // killPid ends a process group over this connection, or over another one where
 // the server's sessions are used up: OpenSSH counts that of the command until it
 // has ended.
@@ -162,7 +172,7 @@ func (c *conn) killPid(ctx context.Context, pid int64) error {
 		return err
 	}
 	first, stop := context.WithTimeout(ctx, killTimeout/3)
-	_, err = c.exec(first, line, targets.Cmd{}, newPreamble(nil))
+	_, err = c.execThen(first, line, targets.Cmd{}, newPreamble(nil), leave)
 	stop()
 	if err == nil || ctx.Err() != nil {
 		return err
@@ -171,7 +181,7 @@ func (c *conn) killPid(ctx context.Context, pid int64) error {
 	if err != nil {
 		return err
 	}
-	_, err = other.exec(ctx, line, targets.Cmd{}, newPreamble(nil))
+	_, err = other.execThen(ctx, line, targets.Cmd{}, newPreamble(nil), leave)
 	_ = other.Close() // it was made for this
 	return err
 }
