@@ -141,16 +141,13 @@ func (w *Writer) whole() error {
 }
 
 func (w *Writer) inPlace() error {
-	mine, err := w.file.Stat()
-	if err != nil {
-		return w.explain("stat", err)
-	}
 	there, err := os.Lstat(filepath.Join(w.dir, journalFile))
+	mine, e := w.file.Stat()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("run %s: journal: %s, or the whole run directory, was moved or deleted while it was being written; nothing more is recorded", w.dir, journalFile)
-	case err != nil:
-		return w.explain("stat", err)
+	case err != nil || e != nil:
+		return nil // it cannot be seen now; if the file system is ill, the write tells
 	case !os.SameFile(mine, there):
 		return fmt.Errorf("run %s: journal: %s was replaced by another file while it was being written; nothing more is recorded", w.dir, journalFile)
 	}

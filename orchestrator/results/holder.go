@@ -151,10 +151,15 @@ func (h Holder) sameKernel(me Holder) bool { return h.BootID != "" && h.BootID =
 
 // alive reports whether a holder of this machine and PID namespace still runs.
 func (h Holder) alive() bool {
-	if h.Start != "" {
-		return processStart(h.PID) == h.Start
-	}
+	start := processStart(h.PID)
 	err := syscall.Kill(h.PID, 0)
+	if h.Start != "" && start == "" {
+		_, e := os.Stat("/proc/" + strconv.Itoa(h.PID))
+		return errors.Is(err, syscall.EPERM) && errors.Is(e, fs.ErrNotExist) // another user's, and /proc hides those
+	}
+	if h.Start != "" {
+		return start == h.Start
+	}
 	return err == nil || errors.Is(err, syscall.EPERM)
 }
 

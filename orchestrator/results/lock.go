@@ -54,10 +54,24 @@ func lockRun(ctx context.Context, dir string, o opening) (*runLock, error) {
 	if err := l.own(ctx); err != nil {
 		return nil, errors.Join(err, l.lock.Close())
 	}
+	if l.flocked && l.local {
+		l.sweep()
+	}
 	if !l.flocked {
 		l.notes = append(l.notes, fmt.Sprintf("the run directory is on %s, where flock does not work: it is locked by %s only", l.fsName, ownerFile))
 	}
 	return l, nil
+}
+
+// sweep removes what killed writers left half made; under the lock nobody else
+// is at it.
+func (l *runLock) sweep() {
+	for _, half := range []string{".claim-*", "." + journalFile + "*"} {
+		left, _ := filepath.Glob(filepath.Join(globSafe(l.dir), half))
+		for _, f := range left {
+			_ = os.Remove(f)
+		}
+	}
 }
 
 // flock takes the kernel's lock, where there is one.
@@ -102,7 +116,11 @@ func (l *runLock) own(ctx context.Context) error {
 			return nil
 		}
 		if !errors.Is(err, fs.ErrExist) {
-			return fmt.Errorf("run %s cannot be locked: %s cannot be made: %w%s", l.dir, ownerFile, err, advice(l.dir, err))
+			what := advice(l.dir, err)
+			if what == "" {
+				what = ": put runs on another file system, with --runs DIR"
+			}
+			return fmt.Errorf("run %s cannot be locked: %s cannot be made: %w%s", l.dir, ownerFile, err, what)
 		}
 		chain, err := l.holders()
 		if errors.Is(err, fs.ErrNotExist) {
@@ -200,7 +218,7 @@ func (l *runLock) held() error {
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("run %s: its directory was moved or deleted, or %s was removed, while it was being written", l.dir, ownerFile)
 	case err != nil:
-		return fmt.Errorf("run %s: %s: %w", l.dir, ownerFile, err)
+		return nil // it cannot be seen now; if the file system is ill, the write will tell
 	case c.key() != l.mine.key():
 		return fmt.Errorf("run %s was taken over by %s, because this process was silent for too long", l.dir, c.Holder)
 	}

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 )
 
@@ -57,7 +58,13 @@ func (r *Run) Name() string { return r.Meta.Name }
 // built under another name and renamed, so that a run directory is always whole,
 // and no name is used twice. Format, Name, ID, Sweep and Created of meta are set here.
 func Create(runsDir, sweep string, meta RunMeta, now time.Time) (*Run, error) {
-	fail := func(err error) (*Run, error) { return nil, fmt.Errorf("create a run in %s: %w", runsDir, err) }
+	fail := func(err error) (*Run, error) {
+		hint := ""
+		if full(err) || errors.Is(err, syscall.EROFS) || errors.Is(err, fs.ErrPermission) {
+			hint = ": make room or make it writable, or choose another place with --runs DIR"
+		}
+		return nil, fmt.Errorf("create a run in %s: %w%s", runsDir, err, hint)
+	}
 	if err := os.MkdirAll(runsDir, 0o755); err != nil {
 		return fail(err)
 	}
@@ -165,7 +172,7 @@ func (r *Run) WriteFile(name string, data []byte) error {
 		return fmt.Errorf("run %s: %q is outside the run directory", r.dir, name)
 	}
 	if err := replaceFile(filepath.Join(r.dir, name), data); err != nil {
-		return fmt.Errorf("run %s: %w", r.dir, err)
+		return fmt.Errorf("run %s: %w%s", r.dir, err, advice(r.dir, err))
 	}
 	return nil
 }
