@@ -54,7 +54,8 @@ func Claim(ctx context.Context, o ClaimOptions, lab *config.Lab, p *plan.Plan) (
 }
 
 // ClaimTargets is Claim for targets by name. Virtual ones are nobody's: every
-// run starts its own.
+// run starts its own. With none but those, a folder that cannot be used is no
+// error, and the Claims may be nil.
 func ClaimTargets(ctx context.Context, o ClaimOptions, lab *config.Lab, names ...string) (*Claims, error) {
 	c := &Claims{say: o.Say, told: map[string]bool{}}
 	if c.say == nil {
@@ -72,6 +73,10 @@ func ClaimTargets(ctx context.Context, o ClaimOptions, lab *config.Lab, names ..
 		return nil, err
 	}
 	f, err := leases.Open(o.Folder)
+	if err != nil && len(wants) == 0 {
+		c.say("what trials share is not leased, another run may use it at the same time: " + err.Error())
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}

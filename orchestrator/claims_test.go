@@ -178,6 +178,14 @@ func TestNoClaimWithoutAFolder(t *testing.T) {
 	if _, err := ClaimTargets(t.Context(), claimer(file, "me"), f.lab, "box"); err == nil || !strings.Contains(err.Error(), leases.EnvFolder) {
 		t.Errorf("a file was taken for the folder of the leases: %v", err)
 	}
+	// Virtual targets are nobody's: they need none.
+	f.m.traits.Local = true
+	o, said := claimer(file, "me"), ""
+	o.Say = func(s string) { said += s }
+	c, err := ClaimTargets(t.Context(), o, f.lab, "box")
+	if err != nil || !strings.Contains(said, "not leased") || c.Release() != nil {
+		t.Errorf("%v, %q", err, said)
+	}
 }
 
 func TestLocksAreTakenInOneOrder(t *testing.T) {

@@ -43,8 +43,10 @@ func TestCommandLine(t *testing.T) {
 			e.Setenv("ROOT", root)
 			e.Setenv("SSH_BLOCK", fmt.Sprintf("ssh {\n    host = %q\n    port = %d\n    user = %q\n    key = %q\n    known_hosts = %q\n    config = \"none\"\n  }",
 				ssh.Host, ssh.Port, me.Username, ssh.Key, ssh.KnownHosts))
+			e.Setenv("PORT", fmt.Sprint(ssh.Port))
 			e.Setenv("HOME", e.WorkDir)
 			e.Setenv("GOCACHE", os.Getenv("GOCACHE"))
+			e.Setenv("KERNSWEEP_LEASES", filepath.Join(e.WorkDir, "leases"))
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"fill": fill},

@@ -78,7 +78,11 @@ func (f *Folder) loadFile(path string) (state, error) {
 		s = state{Damaged: "its file was no lease"}
 	}
 	s.seen = sight{content: string(b), inode: st.Ino, mtime: st.Mtim.Nano()}
+	for i := range s.Queue {
+		s.Queue[i].plain()
+	}
 	if s.Holder != nil {
+		s.Holder.plain()
 		s.seen.holder = fmt.Sprintf("%s %s %v", s.Holder.ID, s.Holder.Until, s.Holder.UntilBoot)
 	}
 	return s, nil

@@ -183,6 +183,7 @@ func TestSuspend(t *testing.T) {
 // The folder may be removed while leases are held: they are written anew. When
 // another process was faster, they are lost.
 func TestFolderRemoved(t *testing.T) {
+	t.Parallel()
 	dir := folder(t)
 	f, err := fastFolder(dir)
 	if err != nil {
@@ -216,6 +217,7 @@ func TestFolderRemoved(t *testing.T) {
 
 // A full disk and a read-only one, in a mount namespace of its own.
 func TestFullDisk(t *testing.T) {
+	t.Parallel()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), "LEASES_CHILD=full", "LEASES_DIR="+t.TempDir())
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
@@ -227,6 +229,7 @@ func TestFullDisk(t *testing.T) {
 // Users of one machine: root made the folder or another did, with whatever umask;
 // each gets what the other gave back or died with.
 func TestTwoUsers(t *testing.T) {
+	t.Parallel()
 	if os.Getuid() != 0 {
 		t.Fatal("this test needs root, to be two users")
 	}
@@ -288,4 +291,54 @@ func copyFile(from, to string) error {
 	}
 	_, err = io.Copy(out, in)
 	return errors.Join(err, out.Close())
+}
+
+// What others wrote does not drive a terminal.
+func TestWordsOfOthers(t *testing.T) {
+	f, err := fastFolder(folder(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := f.NewKeeper(Holder{Owner: "al\x1b[2Jice\n", Command: strings.Repeat("run ", 1000)}, nil)
+	l, err := k.Take(t.Context(), []Want{{"k", "target box"}}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = k.Take(t.Context(), []Want{{"k", "target box"}}, Options{})
+	if err == nil || !strings.Contains(err.Error(), "held by al?[2Jice? (process") || len(err.Error()) > 1000 {
+		t.Errorf("%q", err)
+	}
+	if err := l.Release(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A waiting process that was stopped for so long that it lost what it had already
+// begins anew, and nobody has anything twice.
+func TestStoppedWhileWaiting(t *testing.T) {
+	t.Parallel()
+	dir := folder(t)
+	f, err := fastFolder(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, b, c := start(t, dir, "alice"), start(t, dir, "bob"), start(t, dir, "carol")
+	a.want("take z", "won")
+	b.say("wait k z")
+	queued(t, f, "z", 1)
+	b.signal(syscall.SIGSTOP)
+	c.want("wait k", "won by takeover")
+	b.signal(syscall.SIGCONT)
+	queued(t, f, "k", 1) // it stands behind carol now
+	a.want("release", "released <nil>")
+	c.want("check", "mine")
+	c.want("release", "released <nil>")
+	if got := b.hear(); got != "won" {
+		t.Errorf("%q", got)
+	}
+	b.want("check", "mine")
+	b.want("release", "released <nil>")
+	if left := leftovers(t, dir); len(left) != 1 || !strings.HasPrefix(left[0], mailPrefix) {
+		t.Errorf("left behind: %v", left) // beside the note for bob's run
+	}
 }

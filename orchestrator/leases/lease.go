@@ -15,8 +15,7 @@ type Lease struct {
 	mu       sync.Mutex
 	holds    []*hold
 	watchers map[int]watcher
-	next     int
-	released bool
+	next     int // number of a watcher
 }
 
 type watcher struct {
@@ -51,34 +50,36 @@ func (l *Lease) Check(ctx context.Context, what string) error {
 	return nil
 }
 
-// Watch tells, once and from another goroutine, when something with this What is
-// lost; at once if it is already. stop ends that.
+// Watch tells, once, when something with this What is lost; at once if it is
+// already. tell must not block, nor release the lease. stop ends that.
 func (l *Lease) Watch(what string, tell func(error)) (stop func()) {
-	var gone error
-	for _, h := range l.list(what) {
-		l.k.mu.Lock()
-		if gone == nil {
-			gone = h.gone
-		}
-		l.k.mu.Unlock()
-	}
-	if gone != nil {
-		tell(gone)
-		return func() {}
-	}
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	n := l.next
 	l.next++
 	if l.watchers == nil {
 		l.watchers = map[int]watcher{}
 	}
 	l.watchers[n] = watcher{what, tell}
-	return func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		delete(l.watchers, n)
+	l.mu.Unlock()
+	stop = func() { l.forget(n) }
+	for _, h := range l.list(what) {
+		l.k.mu.Lock()
+		gone := h.gone
+		l.k.mu.Unlock()
+		if gone != nil && l.forget(n) {
+			tell(gone)
+		}
 	}
+	return stop
+}
+
+// forget removes a watcher, and says whether it was still there.
+func (l *Lease) forget(n int) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, there := l.watchers[n]
+	delete(l.watchers, n)
+	return there
 }
 
 // lost tells the watchers, and gives the other keys of the same thing up: it is
@@ -111,7 +112,7 @@ func (l *Lease) lost(h *hold) {
 func (l *Lease) Release() error {
 	l.mu.Lock()
 	holds := l.holds
-	l.holds, l.released = nil, true
+	l.holds = nil
 	l.mu.Unlock()
 	if len(holds) == 0 {
 		return nil

@@ -15,7 +15,9 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/url"
+	"strings"
 	"time"
+	"unicode"
 )
 
 // Holder says who takes leases, for the messages that others get.
@@ -65,6 +67,23 @@ func (r Record) String() string {
 		what = "kernsweep " + r.Command
 	}
 	return fmt.Sprintf("%s (process %d on %s, %s)", r.Owner, r.PID, r.Host, what)
+}
+
+// plain makes words that anybody may have written fit for a terminal.
+func (r *Record) plain() {
+	const most = 200 // characters
+	for _, s := range []*string{&r.Owner, &r.Host, &r.Run, &r.Command, &r.What} {
+		n := 0
+		*s = strings.Map(func(c rune) rune {
+			if n++; n > most {
+				return -1
+			}
+			if !unicode.IsPrint(c) {
+				return '?'
+			}
+			return c
+		}, *s)
+	}
 }
 
 // Want is something to be leased.

@@ -127,6 +127,7 @@ func TestTakeoverFromTheDead(t *testing.T) {
 // A stopped controller keeps its lease until that runs out and was watched; when
 // it goes on it sees that, and leaves the other's alone.
 func TestTakeoverFromTheFrozen(t *testing.T) {
+	t.Parallel()
 	n, right := rounds(3, 30), 0
 	for range n {
 		dir := folder(t)
@@ -166,6 +167,7 @@ func TestTakeoverFromTheFrozen(t *testing.T) {
 // A holder that was stopped for less goes on renewing, and nobody gets it; nor does
 // one that lives though its lease ran out.
 func TestNoTakeoverFromTheLiving(t *testing.T) {
+	t.Parallel()
 	dir := folder(t)
 	f, err := fastFolder(dir)
 	if err != nil {

@@ -79,6 +79,7 @@ func TestQueue(t *testing.T) {
 
 // Between two holders nobody who does not wait gets in.
 func TestNobodyJumpsTheQueue(t *testing.T) {
+	t.Parallel()
 	dir := folder(t)
 	a, b := start(t, dir, "alice"), start(t, dir, "bob")
 	a.want("take k", "won")
@@ -140,6 +141,7 @@ func TestNoDeadlock(t *testing.T) {
 // A process that is stopped or killed in the middle of a change of the folder
 // holds up nobody for long, and spoils nothing when it goes on.
 func TestLockOfTheFolder(t *testing.T) {
+	t.Parallel()
 	for _, env := range []string{"", "LEASES_NOFLOCK=1"} {
 		for _, s := range []syscall.Signal{syscall.SIGSTOP, syscall.SIGKILL} {
 			t.Run(fmt.Sprint(env, s), func(t *testing.T) {

@@ -83,8 +83,11 @@ func (t *taking) run(ctx context.Context) error {
 			return &HeldError{What: t.wants[t.at].What, Holder: b.by, Queued: b.queued}
 		}
 		t.tell(b)
-		if err := t.lease.Check(ctx, ""); err != nil {
-			return err // this process was stopped while it waited
+		if t.lease.Check(ctx, "") != nil { // this process was stopped while it waited
+			if err := t.undo(); err != nil {
+				return err
+			}
+			t.at, t.ticket, t.watch = 0, nil, watched{}
 		}
 		select {
 		case <-tick.C:
