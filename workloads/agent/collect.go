@@ -132,6 +132,9 @@ func stop(args []string) int {
 		return die(err)
 	}
 	ignoreHangup()
+	if alive(d.pid, d.start) {
+		syscall.Kill(d.pid, syscall.SIGCONT) // a stopped agent would never write its end
+	}
 	for i, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL, syscall.SIGKILL} {
 		task := d.task()
 		if len(task) == 0 && (s == syscall.SIGKILL || !alive(d.pid, d.start)) {

@@ -455,6 +455,7 @@ collect() {
 
 stop() {
 	detached "$@"
+	if running; then kill -CONT "$self"; fi # a stopped agent would never write its end
 	if [ -r "$d/group" ] && read -r group <"$d/group" && running; then
 		kill -TERM "$group" 2>/dev/null
 		for _ in 1 2; do

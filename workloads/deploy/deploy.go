@@ -43,6 +43,17 @@ type Options struct {
 	Redial func(context.Context) (targets.Conn, error)
 }
 
+// filled is o with nobody listening where nobody was named.
+func (o Options) filled() Options {
+	if o.Note == nil {
+		o.Note = func(string) {}
+	}
+	if o.Log == nil {
+		o.Log = zap.NewNop()
+	}
+	return o
+}
+
 // Agent is an agent on one machine. It is safe for concurrent use.
 type Agent struct {
 	o      Options
@@ -82,12 +93,7 @@ func (a *Agent) Reason() string { return a.reason }
 // returns a *workloads.UnavailableError when the machine can have none of the
 // wanted kind; other errors are of the link.
 func Install(ctx context.Context, conn targets.Conn, o Options) (*Agent, error) {
-	if o.Note == nil {
-		o.Note = func(string) {}
-	}
-	if o.Log == nil {
-		o.Log = zap.NewNop()
-	}
+	o = o.filled()
 	a := &Agent{o: o, conn: conn}
 	if o.Before != nil {
 		a.pushed = o.Before.left()
@@ -170,11 +176,8 @@ func (a *Agent) installGo(ctx context.Context) error {
 		return no("no place for the Go agent: %s", why)
 	}
 	file := p.dir + "/" + name
-	if err := a.push(ctx, file, bin, m.tools["gunzip"]); err != nil {
-		return err
-	}
-	if err := a.selfTest(ctx, file); err != nil {
-		_ = a.Remove(ctx) // the error of the test is the one to tell
+	err = a.settle(ctx, func() error { return a.push(ctx, file, bin, m.tools["gunzip"]) }, file)
+	if err != nil {
 		return err
 	}
 	a.use(p, m, file)

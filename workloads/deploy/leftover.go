@@ -32,6 +32,18 @@ type leftover struct {
 	how  string // word of leftover.sh, "" = a file only
 }
 
+// EndLeftovers ends what earlier runs left running on the machine behind conn and
+// removes its files, as Install does, and needs no agent there. Of the options
+// it heeds Instance, Spare, Note and Log. Its error is the link's.
+func EndLeftovers(ctx context.Context, conn targets.Conn, o Options) error {
+	a := &Agent{o: o.filled(), conn: conn}
+	m, err := survey(ctx, conn)
+	if err != nil {
+		return err
+	}
+	return a.sweep(ctx, m, "")
+}
+
 // leftovers picks from what the survey found what is nobody's any more. On a
 // target, which one run has to itself, that is everything which does not belong
 // to a living kernsweep of this controller. On a machine that others use too, it

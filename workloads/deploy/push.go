@@ -3,6 +3,7 @@ package deploy
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -41,6 +42,30 @@ func (a *Agent) push(ctx context.Context, file string, bin *agentbin.Binary, gun
 	return nil
 }
 
+// errMissing says that an agent's file was removed before it could be run.
+var errMissing = errors.New("somebody else removed it")
+
+// settle pushes an agent and tests it; once more when somebody who shares the
+// machine removed the file in between.
+func (a *Agent) settle(ctx context.Context, push func() error, command ...string) error {
+	for try := 1; ; try++ {
+		if err := push(); err != nil {
+			return err
+		}
+		err := a.selfTest(ctx, command...)
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, errMissing) && try < 3:
+			continue
+		case errors.Is(err, errMissing):
+			return no("%v", err)
+		}
+		_ = a.Remove(ctx) // the first error is the one to tell
+		return err
+	}
+}
+
 // selfTest runs the agent's self-test; what it finds wrong is explained.
 func (a *Agent) selfTest(ctx context.Context, command ...string) error {
 	var out, errs strings.Builder
@@ -53,6 +78,10 @@ func (a *Agent) selfTest(ctx context.Context, command ...string) error {
 		defer a.mu.Unlock()
 		a.resumable = slices.Contains(strings.Fields(out.String()), wire.Resumable)
 		return nil
+	}
+	// A shell that lacks its script says 2, as the agent does when it refuses.
+	if exit.Code == 127 || exit.Code == 2 && !strings.Contains(errs.String(), "kernsweep-agent: ") && command[0] == "/bin/sh" {
+		return fmt.Errorf("the agent's self-test %s%s: %w", exit, explain(exit, errs.String()), errMissing)
 	}
 	return no("the agent's self-test %s%s", exit, explain(exit, out.String()+errs.String()))
 }

@@ -22,6 +22,10 @@ const (
 	lastPause  = 15 * time.Second
 )
 
+// errOverdue says that an agent does not keep its deadlines: it is stopped, or
+// gets no CPU.
+var errOverdue = errors.New("its task still runs, longer than it may")
+
 // run is one execution of a task.
 type run struct {
 	a     *Agent
@@ -73,15 +77,15 @@ func (r *run) do(ctx context.Context, perform func(context.Context) error) error
 		defer cancel()
 	}
 	err := perform(runCtx)
-	if err != nil && runCtx.Err() != nil {
+	late := runCtx.Err() != nil
+	if err != nil && (late || errors.Is(err, errOverdue)) {
 		r.interrupt(ctx)
-		if ctx.Err() != nil {
-			err = context.Cause(ctx)
-		} else {
+		if late && ctx.Err() == nil {
 			err = fmt.Errorf("no answer %v after the deadline of %v: %w", margin, r.t.Deadline, err)
 		}
-	} else if err == nil && ctx.Err() != nil {
-		err = context.Cause(ctx) // ended because of it, its spool whole
+	}
+	if ctx.Err() != nil {
+		err = context.Cause(ctx) // ended because of it, its spool whole or not
 	}
 	if serr := r.split(); err == nil {
 		err = serr
@@ -258,7 +262,7 @@ func (r *run) collect(ctx context.Context, conn targets.Conn) error {
 	}
 	if err := r.complete(); err != nil {
 		if strings.Contains(said, wire.GoesOn) {
-			return fmt.Errorf("%w: its task still runs, longer than it may", err)
+			return fmt.Errorf("%w: %w", err, errOverdue)
 		}
 		// Of a killed agent the task goes on, and nobody else would end it.
 		if exit, serr := conn.Run(ctx, targets.Cmd{Argv: r.stopping()}); serr != nil || !exit.OK() {

@@ -58,14 +58,19 @@ func (a *Agent) installShell(ctx context.Context) error {
 		return no("no place even for the shell agent: %s", why)
 	}
 	file := p.dir + "/" + name
-	if !owned(p.have, name, m.uid, size) {
+	there := owned(p.have, name, m.uid, size)
+	err = a.settle(ctx, func() error {
+		if there {
+			there = false // it is pushed if the test finds otherwise
+			return nil
+		}
 		a.remember(file)
 		if err := a.link().Put(ctx, file, 0o600, bytes.NewReader(script)); err != nil {
 			return fmt.Errorf("pushing the shell agent to %s: %w", file, err)
 		}
-	}
-	if err := a.selfTest(ctx, "/bin/sh", file); err != nil {
-		_ = a.Remove(ctx) // the error of the test is the one to tell
+		return nil
+	}, "/bin/sh", file)
+	if err != nil {
 		return err
 	}
 	a.use(p, m, "/bin/sh", file)
