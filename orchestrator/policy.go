@@ -126,6 +126,7 @@ func (l *lane) acquit(ctx context.Context, b plan.Boot, err error) error {
 	l.record(ctx, results.Record{Kind: results.KindNote, Outcome: results.Lost,
 		Slot: &results.Slot{Cell: results.Cell{Target: l.conf.Name, Kernel: b.Kernel}, Block: b.Block, Boot: l.boots},
 		Note: fmt.Sprintf("boot %d: kernel %s is not blamed for %q: the failures block of target %s calls that infrastructure", l.boots, b.Kernel, crash.Stage, l.conf.Name)})
+	l.fallen(l.boots, b.Kernel) // what it left behind is evidence all the same
 	return &excusedError{crash}
 }
 
@@ -149,6 +150,7 @@ func (t *trial) pardon(ctx context.Context, rec *results.Record) {
 		return
 	}
 	rec.Outcome = results.Lost
+	t.fallen(t.number, t.kernel)
 	t.note(ctx)(fmt.Sprintf("%s: kernel %s is not blamed for %q: the failures block of target %s calls that infrastructure", t.slot.Cell, t.kernel, stage, t.conf.Name))
 }
 

@@ -4,33 +4,25 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"kernsweep/orchestrator/plan"
 	"kernsweep/orchestrator/results"
 )
 
-// jumpNoted is how far the wall clock may get out of step with the clock that
-// never jumps before the journal says so.
-const jumpNoted = time.Minute
-
-// night is a run's time: when it should be over, and what time it is.
+// night is a run's time: when it should be over, and what time it is. Should the
+// wall clock be set meanwhile, the end is looked up on it as it is then; the
+// journal says of itself that it was.
 type night struct {
 	until   time.Time            // zero: whenever
-	wall    func() time.Time     // as people read it; it may be set meanwhile
+	wall    func() time.Time     // as people read it
 	elapsed func() time.Duration // never jumps
-
-	mu      sync.Mutex
-	began   time.Time     // by wall, when elapsed was since
-	since   time.Duration // likewise
-	stepped time.Duration // how far they are known to be apart
 }
 
 func newNight(until time.Time) *night {
 	start := time.Now()
 	return &night{until: until.Round(0), wall: func() time.Time { return time.Now().Round(0) },
-		elapsed: func() time.Duration { return time.Since(start) }, began: start.Round(0)}
+		elapsed: func() time.Duration { return time.Since(start) }}
 }
 
 // left is the time until the run should be over; ends is false when it has no
@@ -40,25 +32,6 @@ func (n *night) left() (d time.Duration, ends bool) {
 		return 0, false
 	}
 	return n.until.Sub(n.wall()), true
-}
-
-// step says, once, that the wall clock was set or the machine slept, "" for neither.
-func (n *night) step() string {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	now := n.wall()
-	apart := now.Sub(n.began) - (n.elapsed() - n.since)
-	by := apart - n.stepped
-	if by.Abs() <= jumpNoted {
-		return ""
-	}
-	n.stepped = apart
-	way := "forward"
-	if by < 0 {
-		way = "back"
-	}
-	return fmt.Sprintf("the controller's clock went %s by %s, to %s: it was set, or the machine slept; what --until left out is judged by the new time",
-		way, plan.Round(by.Abs()), now.Format("2006-01-02 15:04:05 MST"))
 }
 
 // stopwatch measures by the clock that never jumps.
@@ -140,9 +113,6 @@ func (l *lane) inTime(ctx context.Context, need time.Duration, last string, todo
 	left, ends := n.left()
 	if !ends {
 		return true
-	}
-	if jump := n.step(); jump != "" {
-		_ = l.r.append(ctx, results.Record{Kind: results.KindNote, Note: jump})
 	}
 	need += l.costs.Home(last)
 	if need <= left && !l.noTime {
