@@ -2,6 +2,7 @@ package sshconn
 
 import (
 	"slices"
+	"strings"
 
 	"golang.org/x/crypto/ssh"
 )
@@ -14,11 +15,12 @@ func clientConfig(h host, keys *hostKeyCheck, a *authentication) *ssh.ClientConf
 		Auth:              a.methods,
 		AuthCallback:      a.observe,
 		HostKeyCallback:   keys.check,
-		HostKeyAlgorithms: hostKeyAlgorithms(keys.preferred, h.noRSA),
+		HostKeyAlgorithms: hostKeyAlgorithms(keys.preferred, h),
 		BannerCallback:    func(string) error { return nil },
 	}
 	// AES-128-GCM costs the controller half of what ChaCha20 does.
 	c.Ciphers = first("aes128-gcm@openssh.com", supported.Ciphers)
+	c.KeyExchanges, c.MACs = withoutSHA1(supported.KeyExchanges), withoutSHA1(supported.MACs)
 	if h.legacy {
 		insecure := ssh.InsecureAlgorithms()
 		c.Ciphers = slices.Concat(c.Ciphers, insecure.Ciphers)
@@ -30,22 +32,27 @@ func clientConfig(h host, keys *hostKeyCheck, a *authentication) *ssh.ClientConf
 
 // hostKeyAlgorithms puts those that known_hosts can verify first, and after
 // them the others, so that a changed key is reported as one instead of as a
-// lack of common algorithms. RSA comes last: Dropbear 2022.83 agrees to RSA
-// signatures without having an RSA key, and then fails an assertion. noRSA
-// leaves RSA out altogether.
-func hostKeyAlgorithms(preferred []string, noRSA bool) []string {
+// lack of common algorithms. Signatures with SHA-1 are for legacy devices. RSA comes last: Dropbear 2022.83 agrees to RSA
+// signatures without having an RSA key, and then fails an assertion.
+// h.noRSA leaves RSA out altogether.
+func hostKeyAlgorithms(preferred []string, h host) []string {
 	all := slices.Concat(preferred, []string{
 		ssh.KeyAlgoED25519, ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384, ssh.KeyAlgoECDSA521,
 		ssh.KeyAlgoRSASHA256, ssh.KeyAlgoRSASHA512,
-		ssh.KeyAlgoRSA, // SHA-1 signatures, for old devices
+		ssh.KeyAlgoRSA, // with SHA-1
 	})
 	var unique []string
 	for _, algorithm := range all {
-		if !slices.Contains(unique, algorithm) && !(noRSA && isRSA(algorithm)) {
+		if !slices.Contains(unique, algorithm) && !(h.noRSA && isRSA(algorithm)) && (h.legacy || algorithm != ssh.KeyAlgoRSA) {
 			unique = append(unique, algorithm)
 		}
 	}
 	return unique
+}
+
+// withoutSHA1 leaves out what OpenSSH does not offer by itself either.
+func withoutSHA1(all []string) []string {
+	return slices.DeleteFunc(slices.Clone(all), func(s string) bool { return strings.HasSuffix(s, "sha1") && s != "hmac-sha1" || s == "hmac-sha1-96" })
 }
 
 func isRSA(algorithm string) bool {

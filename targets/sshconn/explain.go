@@ -105,7 +105,8 @@ func explainClosed(l *link, h host, a *authentication, keys *hostKeyCheck, err e
 // explainAlgorithms tells what is missing and how to get it, if it can be had.
 func explainAlgorithms(e *ssh.AlgorithmNegotiationError, h host) error {
 	insecure := ssh.InsecureAlgorithms()
-	curable := slices.Concat(insecure.Ciphers, insecure.KeyExchanges, insecure.MACs, ssh.SupportedAlgorithms().KeyExchanges)
+	supported := ssh.SupportedAlgorithms()
+	curable := slices.Concat(insecure.Ciphers, insecure.KeyExchanges, insecure.MACs, supported.KeyExchanges, supported.MACs, []string{ssh.KeyAlgoRSA})
 	helps := slices.ContainsFunc(e.RequestedAlgorithms, func(a string) bool { return slices.Contains(curable, a) })
 	offer := strings.Join(e.RequestedAlgorithms, ", ")
 	if helps && !h.legacy {

@@ -19,6 +19,7 @@ import (
 type knownHosts struct {
 	db    *knownhosts.HostKeyDB // nil: none of the files exists
 	files []string
+	ports []portPattern
 
 	// Every lookup goes through all hashed lines, so each is made once.
 	mu      sync.Mutex
@@ -53,6 +54,9 @@ func (d *Dialer) knownFiles(files []string) (*knownHosts, error) {
 			return nil, fmt.Errorf("known hosts cannot be read (%w); repair or remove that line", err)
 		}
 		k.db = db
+		if k.ports, err = portPatterns(present); err != nil {
+			return nil, fmt.Errorf("known hosts: %w", err)
+		}
 	}
 	d.known[key] = k
 	return k, nil
@@ -101,8 +105,11 @@ func (k *knownHosts) lookup(name string, remote net.Addr, key ssh.PublicKey) (an
 // search is lookup without memory.
 func (k *knownHosts) search(name string, remote net.Addr, key ssh.PublicKey) (answer, error) {
 	a, err := k.once(name, remote, key)
-	if err != nil || a.verdict != unknown {
+	if err != nil {
 		return a, err
+	}
+	if a = k.addPatterns(a, name, key); a.verdict != unknown {
+		return a, nil
 	}
 	if bare, other := withoutPort(name); other {
 		if b, err := k.once(bare, remote, key); err == nil && (b.verdict == accepted || b.verdict == revoked) {
@@ -159,6 +166,11 @@ func (k *knownHosts) listed(name string) []string {
 		keys = k.db.HostKeys(bare)
 	}
 	var all []string
+	for _, p := range k.ports {
+		if !p.revoked && p.matches(name) {
+			all = append(all, signatureAlgorithms(p.known.Key)...)
+		}
+	}
 	for _, key := range keys {
 		if key.Cert {
 			all = append(all, certAlgorithms()...)
