@@ -1,8 +1,11 @@
 package results
 
 import (
+	"math/rand/v2"
+	"os"
 	"strings"
 	"testing"
+	"time"
 )
 
 // Of fifty controllers that resume one run at the same moment exactly one wins,
@@ -80,4 +83,68 @@ func race(t *testing.T, dir string) (won int) {
 		c.end(t)
 	}
 	return won
+}
+
+// Takers that are killed while they take over, on a file system without flock:
+// of those that live never two win, and the run can always be had afterwards.
+func TestTakersThatDie(t *testing.T) {
+	if !inOwnMounts(t) {
+		return
+	}
+	dir, _ := faulty(t)
+	run, err := Create(dir, "s", RunMeta{}, t0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rounds := 6
+	if os.Getenv("KERNSWEEP_LONG") != "" {
+		rounds = 100
+	}
+	for round := range rounds {
+		var all []*child
+		for range 8 {
+			all = append(all, startChild(t, "race", "JOURNAL_RUN="+run.Dir()))
+		}
+		for _, c := range all {
+			c.line(t)
+		}
+		var kills []*time.Timer
+		for i, c := range all {
+			c.tell(t, "go")
+			if i < 5 {
+				kills = append(kills, time.AfterFunc(time.Duration(rand.IntN(12_000))*time.Microsecond, func() { _ = c.cmd.Process.Kill() }))
+			}
+		}
+		won := 0
+		for _, c := range all[5:] {
+			if c.line(t) == "won" {
+				won++
+			}
+		}
+		if won > 1 {
+			t.Fatalf("round %d: %d living writers", round, won)
+		}
+		for i, c := range all {
+			if i < 5 {
+				for c.out.Scan() {
+				}
+				_ = c.cmd.Wait() // killed
+				kills[i].Stop()
+				continue
+			}
+			c.end(t)
+		}
+		if round%3 == 0 { // the other rounds begin with whatever the dead left
+			w, err := run.OpenWriter("kim")
+			if err != nil {
+				t.Fatalf("round %d: %v", round, err)
+			}
+			if err := w.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if j := journal(t, run); len(j.Notes) != 0 || len(j.Doubtful) != 0 {
+		t.Errorf("%q", j.Notes)
+	}
 }
