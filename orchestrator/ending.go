@@ -15,8 +15,8 @@ import (
 // Times from the end of a run's context, by Ctrl-C or by a journal that cannot be
 // written: all is over within 30 s, whatever the targets do.
 const (
-	leaveBudget = 20 * time.Second // for what lanes put in order, together
-	leaveGrace  = 2 * time.Second  // more, for what heeds no context; then a lane is left behind
+	leaveBudget = 18 * time.Second // for what lanes put in order, together
+	leaveGrace  = 6 * time.Second  // more, for what heeds no context; then a lane is left behind
 	peerTime    = 2 * time.Second  // to remove our files from the controller itself
 )
 

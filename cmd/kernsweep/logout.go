@@ -56,9 +56,11 @@ func (l logind) fate() fate {
 // kills reads KillUserProcesses: the last word counts, files of the same name in
 // /etc before those in /run and /usr/lib.
 func (l logind) kills() bool {
-	if who() == "root" {
-		return false // KillExcludeUsers by default
-	}
+	// KillExcludeUsers is root where nobody says otherwise.
+	return who() != "root" && l.configured()
+}
+
+func (l logind) configured() bool {
 	files := map[string]string{"logind.conf": filepath.Join(l.root, "etc/systemd/logind.conf")}
 	for _, dir := range []string{"usr/lib", "run", "etc"} {
 		found, _ := filepath.Glob(filepath.Join(l.root, dir, "systemd/logind.conf.d/*.conf"))

@@ -14,7 +14,7 @@ import (
 const (
 	// samePress: a shell, sudo or timeout passes the Ctrl-C on that the terminal
 	// has sent already.
-	samePress = 100 * time.Millisecond
+	samePress = 50 * time.Millisecond
 	// sayTime bounds what is said about a signal: a terminal may be stopped or gone.
 	sayTime = 200 * time.Millisecond
 )
@@ -39,7 +39,8 @@ func (e *signalError) Unwrap() error { return context.Canceled }
 // things in order; the second at once.
 type signals struct {
 	exit   func(status int)
-	detach bool // a closed terminal is nobody's
+	last   func(string) // shows the line before the exit
+	detach bool         // a closed terminal is nobody's
 
 	mu     sync.Mutex
 	say    func(string)           // shows a line
@@ -50,7 +51,8 @@ type signals struct {
 
 // newSignals watches for signals until stop. lines go to w.
 func newSignals(ctx context.Context, w io.Writer, detached bool, exit func(int)) (s *signals, _ context.Context, stop func()) {
-	s = &signals{exit: exit, detach: detached, say: func(line string) { fmt.Fprintln(w, line) }}
+	plain := func(line string) { fmt.Fprintln(w, line) }
+	s = &signals{exit: exit, detach: detached, say: plain, last: plain}
 	ctx, cancel := context.WithCancelCause(ctx)
 	ch := make(chan os.Signal, 8)
 	signal.Notify(ch, os.Interrupt, syscall.SIGTERM)
@@ -83,27 +85,28 @@ func (s *signals) watch(ch <-chan os.Signal, cancel context.CancelCauseFunc) {
 		case sig == syscall.SIGHUP && s.detach:
 		case first.IsZero():
 			first = time.Now()
-			s.tell(func() string {
-				if s.first == nil {
-					return ""
-				}
-				return s.first(why)
-			})
+			s.mu.Lock()
+			line, say := "", s.say
+			if s.first != nil {
+				line = s.first(why)
+			}
+			s.mu.Unlock()
+			tell(say, line)
 			cancel(why)
 		case sig == syscall.SIGHUP: // closing the terminal asks for nothing more
 		case time.Since(first) < samePress:
 		default:
-			s.tell(func() string { return s.second })
+			s.mu.Lock()
+			line := s.second
+			s.mu.Unlock()
+			tell(s.last, line)
 			s.exit(exitInterrupted)
 		}
 	}
 }
 
 // tell shows a line, and does not wait for a terminal that takes none.
-func (s *signals) tell(text func() string) {
-	s.mu.Lock()
-	line, say := text(), s.say
-	s.mu.Unlock()
+func tell(say func(string), line string) {
 	if line == "" {
 		return
 	}
