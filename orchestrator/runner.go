@@ -126,7 +126,7 @@ func (r *Runner) append(ctx context.Context, rec results.Record) error {
 	}
 	rec, err := r.Journal.Append(context.WithoutCancel(ctx), rec)
 	if err != nil {
-		err = fmt.Errorf("journal of %s: %w; nothing more is started, free some space and rerun what is missing", r.Run.Dir(), err)
+		err = fmt.Errorf("journal of %s: %w; nothing more is started; once it can be written again, kernsweep resume %s goes on", r.Run.Dir(), err, r.Run.Name())
 		if r.stop != nil {
 			r.stop(err)
 		}
