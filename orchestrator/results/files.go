@@ -30,6 +30,7 @@ func writeNew(path string, data []byte) error {
 	_, err = f.Write(data)
 	err = errors.Join(err, f.Sync(), f.Close())
 	if err != nil {
+		_ = os.Remove(path) // half a file is worth nothing
 		return err
 	}
 	return syncDir(filepath.Dir(path))

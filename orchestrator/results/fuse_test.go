@@ -19,7 +19,13 @@ type faultyNode struct {
 	fault *atomic.Int32 // the error of every change; 0: none
 }
 
-func (n *faultyNode) errno() syscall.Errno { return syscall.Errno(n.fault.Load()) }
+// errno is the error of changes. EPERM means only that there are no hard links.
+func (n *faultyNode) errno() syscall.Errno {
+	if e := syscall.Errno(n.fault.Load()); e != syscall.EPERM {
+		return e
+	}
+	return 0
+}
 
 func (n *faultyNode) Setlk(context.Context, fs.FileHandle, uint64, *fuse.FileLock, uint32) syscall.Errno {
 	return syscall.ENOLCK
@@ -85,7 +91,7 @@ func (n *faultyNode) Unlink(ctx context.Context, name string) syscall.Errno {
 }
 
 func (n *faultyNode) Link(ctx context.Context, target fs.InodeEmbedder, name string, out *fuse.EntryOut) (*fs.Inode, syscall.Errno) {
-	if e := n.errno(); e == syscall.EROFS {
+	if e := syscall.Errno(n.fault.Load()); e == syscall.EROFS || e == syscall.EPERM {
 		return nil, e
 	}
 	return n.LoopbackNode.Link(ctx, target, name, out)

@@ -149,6 +149,13 @@ func thisHolder(owner string, now time.Time) Holder {
 // hostnames its containers have.
 func (h Holder) sameKernel(me Holder) bool { return h.BootID != "" && h.BootID == me.BootID }
 
+// Here says that HeldBy is sure of the holder: it is of this machine, and of no
+// container of its own. Of any other only OpenWriter finds out whether it lives.
+func (h Holder) Here() bool {
+	me := thisHolder("", time.Time{})
+	return h.sameKernel(me) && h.PIDs == me.PIDs
+}
+
 // alive reports whether a holder of this machine and PID namespace still runs.
 func (h Holder) alive() bool {
 	start := processStart(h.PID)

@@ -222,6 +222,25 @@ func TestChainOfDeadHolders(t *testing.T) {
 	}
 }
 
+func TestHeldBy(t *testing.T) {
+	run := newRun(t)
+	if _, held := run.HeldBy(); held {
+		t.Error("a run without a writer is held")
+	}
+	plant(t, run.Dir(), func(*Holder) {})
+	if h, held := run.HeldBy(); !held || h.Here() {
+		t.Errorf("a holder on another machine: %v, here %v", held, h.Here())
+	}
+	plant(t, run.Dir(), func(h *Holder) { h.Host = thisHolder("", t0).Host })
+	if _, held := run.HeldBy(); held {
+		t.Error("a holder from before this machine's start still holds")
+	}
+	plant(t, run.Dir(), func(h *Holder) { h.BootID, h.Host = thisHolder("", t0).BootID, "a-container" })
+	if h, held := run.HeldBy(); !held || !h.Here() {
+		t.Error("this very process, under another hostname, does not hold")
+	}
+}
+
 func TestHolderOfAReusedPIDIsDead(t *testing.T) {
 	me := thisHolder("kim", t0)
 	if !me.alive() {

@@ -4,12 +4,13 @@ import (
 	"math/rand/v2"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
 
 // Of fifty controllers that resume one run at the same moment exactly one wins,
-// with flock and without, after a clean end and after a kill.
+// with flock, without, and without hard links too; after a clean end and after a kill.
 func TestOneOfFiftyWins(t *testing.T) {
 	if !inOwnMounts(t) {
 		return
@@ -23,7 +24,13 @@ func TestOneOfFiftyWins(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, run := range map[string]*Run{"flock": disk, "no flock": shared} {
+	bare, server := faulty(t)
+	server.fail(t, syscall.EPERM)
+	worst, err := Create(bare, "s", RunMeta{}, t0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, run := range map[string]*Run{"flock": disk, "no flock": shared, "no flock, no links": worst} {
 		for _, killed := range []bool{false, true} {
 			if killed {
 				c := startChild(t, "race", "JOURNAL_RUN="+run.Dir())
@@ -53,7 +60,7 @@ func TestOneOfFiftyWins(t *testing.T) {
 		if n := strings.Count(all, "taken over from child"); n != 1 {
 			t.Errorf("%s: %d takeovers noted: %s", name, n, all)
 		}
-		if byFile := strings.Contains(all, "on fuse, where flock does not work: it is locked by journal.owner only"); byFile != (name == "no flock") {
+		if byFile := strings.Contains(all, "on fuse, where flock does not work: it is locked by journal.owner only"); byFile == (name == "flock") {
 			t.Errorf("%s: %s", name, all)
 		}
 	}

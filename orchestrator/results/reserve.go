@@ -33,8 +33,6 @@ func (w *Writer) makeReserve() error {
 		if info, e := os.Lstat(path); e == nil && info.Mode().IsRegular() && info.Size() == reserveSize {
 			err = nil // a killed writer's
 		}
-	} else if err != nil {
-		_ = os.Remove(path) // of a full disk it would take the last of the room
 	}
 	if err == nil {
 		w.reserve = path
