@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -44,37 +45,56 @@ func (a *app) createRun(ctx context.Context, lab *config.Lab, p *plan.Plan, comm
 	}
 	sum := sha256.Sum256(raw)
 	host, _ := os.Hostname()
-	run, err := results.Create(a.runs, p.Sweep, results.RunMeta{
-		Who: who(), Host: host, Version: version(), Command: append([]string{"run"}, command...), Seed: p.Seed,
-		PlanHash: hex.EncodeToString(sum[:]), Images: kept.Hashes(),
-	}, time.Now())
-	if err != nil {
-		return nil, noRoom(err)
-	}
-	err = errors.Join(kept.Write(run), run.WriteFile("testbeds.hcl", sourceCopy(lab)), run.WritePlan(orchestrator.Summary(lab, p), p))
-	if err == nil {
-		err = s.Use(ctx, lab, p, run)
-	}
-	if err != nil {
-		return nil, errors.Join(noRoom(err), discard(run))
-	}
-	return run, nil
-}
-
-// discard removes a run directory that was never whole.
-func discard(run *results.Run) error {
-	aside := filepath.Join(filepath.Dir(run.Dir()), ".new-"+run.Name())
-	if err := os.Rename(run.Dir(), aside); err != nil {
-		return fmt.Errorf("the unfinished run directory could not be removed: %w", err)
-	}
-	return os.RemoveAll(aside)
-}
-
-func noRoom(err error) error {
+	meta := results.RunMeta{Who: who(), Host: host, Version: version(), Command: append([]string{"run"}, command...), Seed: p.Seed,
+		PlanHash: hex.EncodeToString(sum[:]), Images: kept.Hashes()}
+	run, err := a.wholeRun(p.Sweep, meta, func(run *results.Run) error {
+		if err := errors.Join(kept.Write(run), run.WriteFile("testbeds.hcl", sourceCopy(lab)), run.WritePlan(orchestrator.Summary(lab, p), p)); err != nil {
+			return err
+		}
+		return s.Use(ctx, lab, p, run)
+	})
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		return fmt.Errorf("%w: the disk is full and no run was made; make room (kernsweep prune --dry-run shows what could go), or choose another folder with --runs", err)
+		err = fmt.Errorf("%w: the disk is full and no run was made; make room (kernsweep prune --dry-run shows what could go), or choose another folder with --runs", err)
 	}
-	return err
+	return run, err
+}
+
+// wholeRun makes a run directory aside, lets fill complete it, and moves it into
+// place: whenever this process is killed, there is a whole run or none.
+func (a *app) wholeRun(sweep string, meta results.RunMeta, fill func(*results.Run) error) (*results.Run, error) {
+	if err := os.MkdirAll(a.runs, 0o777); err != nil {
+		return nil, err
+	}
+	aside, err := os.MkdirTemp(a.runs, ".new-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(aside)
+	for try := 1; ; try++ {
+		run, err := results.Create(aside, sweep, meta, time.Now())
+		if err == nil {
+			err = fill(run)
+		}
+		if err != nil {
+			return nil, err
+		}
+		dir := filepath.Join(a.runs, run.Name())
+		err = os.Rename(run.Dir(), dir)
+		if errors.Is(err, fs.ErrExist) && try < 10 {
+			continue // another run of this second drew the same name
+		}
+		if err != nil {
+			return nil, err
+		}
+		d, err := os.Open(a.runs)
+		if err != nil {
+			return nil, err
+		}
+		if err := errors.Join(d.Sync(), d.Close()); err != nil {
+			return nil, err
+		}
+		return results.Open(dir)
+	}
 }
 
 func hashFile(path string) (string, error) {

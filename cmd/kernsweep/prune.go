@@ -31,12 +31,12 @@ stays as it is, for that run may need any of it.`,
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			var err error
-			if age != "" {
+			if c.Flags().Changed("older-than") {
 				if o.OlderThan, err = parseAge(age); err != nil {
 					return usage(fmt.Errorf("--older-than %s: %w", age, err))
 				}
 			}
-			if limit != "" {
+			if c.Flags().Changed("max-size") {
 				if o.MaxSize, err = parseSize(limit); err != nil {
 					return usage(fmt.Errorf("--max-size %s: %w", limit, err))
 				}
@@ -82,7 +82,7 @@ func (a *app) printPruned(p store.Pruned) error {
 
 // parseAge reads a duration that may also be in days and weeks.
 func parseAge(s string) (time.Duration, error) {
-	unit := map[string]time.Duration{"d": 24 * time.Hour, "w": 7 * 24 * time.Hour}[s[len(s)-1:]]
+	unit := map[string]time.Duration{"d": 24 * time.Hour, "w": 7 * 24 * time.Hour}[s[max(0, len(s)-1):]]
 	var d time.Duration
 	if unit == 0 {
 		var err error
