@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"io"
 	"io/fs"
 	"os"
@@ -21,6 +22,11 @@ import (
 func TestMain(m *testing.M) {
 	if file := os.Getenv("TEST_CONTROLLER"); file != "" {
 		os.Exit(controller(file))
+	}
+	// These tests wait for processes more than they compute.
+	flag.Parse()
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
 	}
 	goleak.VerifyTestMain(m)
 }

@@ -20,7 +20,7 @@ import (
 func TestKilledAtRandom(t *testing.T) {
 	t.Parallel()
 	each := 2
-	if os.Getenv("KERNSWEEP_LONG") == "1" {
+	if long() {
 		each = 30
 	}
 	var kills, reattached, repeated, left atomic.Int32
@@ -72,6 +72,8 @@ func TestKilledAtRandom(t *testing.T) {
 		})
 	}
 }
+
+func long() bool { return os.Getenv("KERNSWEEP_LONG") == "1" }
 
 // repeat runs the trial of a scene as a new attempt in this process.
 func (s *scene) repeat(t *testing.T) {
