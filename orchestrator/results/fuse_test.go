@@ -15,7 +15,7 @@ import (
 
 // faultyNode passes everything through but locks, and writes while fault is set.
 type faultyNode struct {
-	fs.LoopbackNode
+	*fs.LoopbackNode
 	fault *atomic.Int32 // the error of every change; 0: none
 }
 
@@ -25,6 +25,10 @@ func (n *faultyNode) errno() syscall.Errno {
 		return e
 	}
 	return 0
+}
+
+func (n *faultyNode) WrapChild(_ context.Context, child fs.InodeEmbedder) fs.InodeEmbedder {
+	return &faultyNode{child.(*fs.LoopbackNode), n.fault}
 }
 
 func (n *faultyNode) Setlk(context.Context, fs.FileHandle, uint64, *fuse.FileLock, uint32) syscall.Errno {
@@ -106,10 +110,7 @@ func childFuse() error {
 		return err
 	}
 	root := &fs.LoopbackRoot{Path: os.Getenv("FUSE_STORE"), Dev: uint64(st.Dev)}
-	root.NewNode = func(r *fs.LoopbackRoot, _ *fs.Inode, _ string, _ *syscall.Stat_t) fs.InodeEmbedder {
-		return &faultyNode{fs.LoopbackNode{RootData: r}, &fault}
-	}
-	node := root.NewNode(root, nil, "", &st)
+	node := &faultyNode{&fs.LoopbackNode{RootData: root}, &fault}
 	root.RootNode = node
 	server, err := fs.Mount(os.Getenv("FUSE_DIR"), node, &fs.Options{
 		MountOptions: fuse.MountOptions{EnableLocks: true, DirectMount: true, FsName: "faulty"}})
