@@ -10,8 +10,6 @@ import (
 	"strings"
 	"syscall"
 	"time"
-
-	"github.com/gofrs/flock"
 )
 
 const (
@@ -98,7 +96,7 @@ func (p *prune) alone(ctx context.Context) (release func(), err error) {
 	}
 	ctx, stop := context.WithTimeoutCause(ctx, pruneWait, errors.New("a run is just being made; try again when it has begun"))
 	defer stop()
-	f := flock.New(filepath.Join(p.store, lockName))
+	f := (&Store{p.store}).lock()
 	p.sure, err = f.TryLockContext(ctx, lockRetry)
 	switch {
 	case ctx.Err() != nil:

@@ -58,7 +58,7 @@ func (s *Store) Hold(ctx context.Context) (release func(), err error) {
 	}
 	ctx, stop := context.WithTimeoutCause(ctx, lockWait, errors.New("another kernsweep prunes it; wait for that to end"))
 	defer stop()
-	f := flock.New(filepath.Join(s.dir, lockName))
+	f := s.lock()
 	_, err = f.TryRLockContext(ctx, lockRetry)
 	switch {
 	case ctx.Err() != nil:
@@ -67,6 +67,11 @@ func (s *Store) Hold(ctx context.Context) (release func(), err error) {
 		return nil, fmt.Errorf("store %s: lock: %w", s.dir, err)
 	}
 	return func() { _ = f.Close() }, nil
+}
+
+// lock is shared by everybody who may read the store.
+func (s *Store) lock() *flock.Flock {
+	return flock.New(filepath.Join(s.dir, lockName), flock.SetPermissions(0o666))
 }
 
 // unlockable tells a file system without flock, or without room for the file.

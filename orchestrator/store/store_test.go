@@ -229,3 +229,17 @@ func must[T any](v T, err error) T {
 	}
 	return v
 }
+
+// Two users of one lab server share the store.
+func TestTheLockIsForEverybody(t *testing.T) {
+	s := opened(t)
+	release, err := s.Hold(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	st, err := os.Stat(filepath.Join(s.dir, lockName))
+	if err != nil || st.Mode().Perm()&0o044 == 0 {
+		t.Errorf("%v, %v", st.Mode(), err)
+	}
+}
