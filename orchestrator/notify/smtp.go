@@ -151,8 +151,19 @@ func (s *SMTP) deliver(ctx context.Context, e Event, to []string) error {
 	m.SetGenHeader("Auto-Submitted", "auto-generated")
 	m.SetGenHeader("X-Kernsweep-Event", e.Kind)
 	m.SetBodyString(mail.TypeTextPlain, e.Text+"\n")
-	c, err := s.client(ctx)
+	how := mail.SMTPAuthAutoDiscover
+	if s.TLS == "implicit" {
+		how = mail.SMTPAuthPlain // over a connection of our own it discovers nothing
+	}
+	c, err := s.client(ctx, how)
 	if err != nil {
+		return err
+	}
+	err = c.DialAndSendWithContext(ctx, m)
+	if !errors.Is(err, mail.ErrPlainAuthNotSupported) {
+		return err
+	}
+	if c, err = s.client(ctx, mail.SMTPAuthLogin); err != nil {
 		return err
 	}
 	return c.DialAndSendWithContext(ctx, m)
@@ -166,7 +177,7 @@ func orName(host string) string {
 }
 
 // client is a connection to be: it ends with ctx, whatever the server does.
-func (s *SMTP) client(ctx context.Context) (*mail.Client, error) {
+func (s *SMTP) client(ctx context.Context, how mail.SMTPAuthType) (*mail.Client, error) {
 	host, port, err := s.place()
 	if err != nil {
 		return nil, permanent("server: %w", err)
@@ -180,7 +191,7 @@ func (s *SMTP) client(ctx context.Context) (*mail.Client, error) {
 		return nil, err
 	}
 	trust := &tls.Config{ServerName: host, RootCAs: roots, MinVersion: tls.VersionTLS12}
-	o := []mail.Option{mail.WithPort(port), mail.WithTLSConfig(trust), mail.WithTimeout(orElse(s.Timeout, smtpTime)),
+	o := []mail.Option{mail.WithPort(port), mail.WithTLSConfig(trust), mail.WithTimeout(2 * orElse(s.Timeout, smtpTime)), // ctx is first
 		mail.WithTLSPolicy(mail.TLSMandatory),
 		mail.WithDialContextFunc(func(dial context.Context, network, address string) (net.Conn, error) {
 			conn, err := new(net.Dialer).DialContext(dial, network, address)
@@ -205,7 +216,7 @@ func (s *SMTP) client(ctx context.Context) (*mail.Client, error) {
 		o = append(o, mail.WithTLSPolicy(mail.NoTLS))
 	}
 	if s.User != "" {
-		o = append(o, mail.WithSMTPAuth(mail.SMTPAuthAutoDiscover), mail.WithUsername(s.User), mail.WithPassword(password))
+		o = append(o, mail.WithSMTPAuth(how), mail.WithUsername(s.User), mail.WithPassword(password))
 	}
 	return mail.NewClient(host, o...)
 }
