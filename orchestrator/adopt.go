@@ -139,6 +139,7 @@ func (s *session) reattach(ctx context.Context, of *results.Trial, a *results.At
 	t.end(ctx, err)
 	t.notes = append(t.notes, "resumed: a new controller took this trial over from the agent; the console was not watched in between")
 	t.judge(ctx, err, &judged)
+	t.pardon(ctx, &judged)
 	s.lane.record(ctx, judged)
 	t.writeJSON(ctx, judged)
 	return judged.Outcome != results.Interrupted && judged.Outcome != results.Lost

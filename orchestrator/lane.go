@@ -161,7 +161,6 @@ func (l *lane) boot(ctx context.Context, b plan.Boot) {
 		}
 		took := l.r.night.stopwatch()
 		s, err := l.start(ctx, b)
-		err = l.acquit(ctx, b, err)
 		var crash *targets.BootError
 		switch {
 		case err == nil && again && l.verified && l.onlyOnce() && s.record.BootID != l.lastID:

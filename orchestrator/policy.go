@@ -12,6 +12,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"kernsweep/orchestrator/config"
 	"kernsweep/orchestrator/plan"
 	"kernsweep/orchestrator/results"
 	"kernsweep/targets"
@@ -146,7 +147,11 @@ func (l *lane) despair(err error, tries int) (why string, over bool) {
 func (t *trial) pardon(ctx context.Context, rec *results.Record) {
 	stage, _, _ := strings.Cut(rec.Reason, ": ")
 	stage = strings.TrimSuffix(stage, duringTrial)
-	if rec.Outcome != results.BootFailed || !t.conf.Failures.Excuses(stage) {
+	switch {
+	case rec.Outcome == results.BootFailed && t.conf.Failures.Excuses(stage):
+	case rec.Outcome == results.Failed && t.how.Outcome == results.Lost && strings.HasPrefix(t.how.Note, config.Timeout):
+		stage, rec.Reason = config.Timeout, t.how.Reason
+	default:
 		return
 	}
 	rec.Outcome = results.Lost

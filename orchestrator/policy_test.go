@@ -172,8 +172,13 @@ func TestAnExcusedHangEachTime(t *testing.T) {
 	if n := len(f.m.boots); n != 6 {
 		t.Errorf("%d boots, want 2 of a, and 4 tries of b", n)
 	}
-	if s := m.ExitStatus(); s == 0 {
-		t.Error("exit status 0 for lost trials")
+	if s := m.ExitStatus(); s != results.ExitInfrastructure {
+		t.Errorf("exit status %d for lost trials", s)
+	}
+	for _, b := range m.Boots {
+		if r := b.Result; r.Kernel == "b" && (r.Outcome != results.Lost || r.Stage != targets.StageHang) {
+			t.Errorf("boot %d: %s, %q", b.Number, r.Outcome, r.Stage)
+		}
 	}
 	f.remembers(t, m)
 }
@@ -382,5 +387,37 @@ func TestPolicyBeforeOfAWrongOutlet(t *testing.T) {
 	}
 	if s := policyBefore(state.Model, "box"); s.withdrawn != l.withdrawn || !strings.HasPrefix(s.withdrawn, "boot 2:\nof two lines: ") {
 		t.Errorf("given up because of %q, want %q", s.withdrawn, l.withdrawn)
+	}
+}
+
+// A trial that ran into its deadline is its own failure, unless that is excused.
+func TestExcusedTimeout(t *testing.T) {
+	t.Parallel()
+	for want, excused := range map[string][]string{"map[failed:1 ok:3]": nil, "map[ok:4]": {config.Timeout}} {
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+			e, first := &echo{}, true
+			e.run = func(_ context.Context, env *workloads.Env) error {
+				if e.err = nil; first {
+					first = false
+					env.Ended("timeout: still running after 3s")
+					e.err = &workloads.FailedError{Reason: "killed at its deadline"}
+				}
+				return nil
+			}
+			f := newFakeLab(t, map[string]workloads.Workload{"default": e})
+			f.lab.Targets[0].Failures.Infrastructure = excused
+			_, m, err := f.execute(t, t.Context(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := fmt.Sprint(count(m)); got != want {
+				t.Errorf("outcomes %s, want %s", got, want)
+			}
+			if a := m.Trials[0].Attempts[0]; excused != nil && (a.Outcome != results.Lost || !strings.Contains(a.Reason, "still running after 3s")) {
+				t.Errorf("the first attempt: %s, %s", a.Outcome, a.Reason)
+			}
+			f.remembers(t, m)
+		})
 	}
 }

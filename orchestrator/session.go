@@ -55,6 +55,7 @@ func (l *lane) start(ctx context.Context, b plan.Boot) (*session, error) {
 			err = fmt.Errorf("%w (the boot ended with: %v)", wrong, err)
 		}
 	}
+	err = l.acquit(ctx, b, err)
 	s.judge(ctx, b, err)
 	if err != nil {
 		return nil, err
@@ -103,8 +104,11 @@ func (s *session) bootKernel(ctx context.Context, b plan.Boot) (targets.Conn, ta
 func (s *session) judge(ctx context.Context, b plan.Boot, err error) {
 	j := results.Boot{Number: s.number, Kernel: b.Kernel, Block: b.Block, Outcome: results.OK, Record: s.record}
 	var crash *targets.BootError
+	var excused *excusedError
 	switch {
 	case err == nil:
+	case errors.As(err, &excused):
+		j.Outcome, j.Stage, j.Reason, j.LastLines = results.Lost, excused.crash.Stage, excused.crash.Err.Error(), excused.crash.LastLines
 	case errors.As(err, &crash):
 		j.Outcome, j.Stage, j.Reason, j.LastLines = results.BootFailed, crash.Stage, crash.Err.Error(), crash.LastLines
 	case ctx.Err() != nil:

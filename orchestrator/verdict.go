@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"kernsweep/orchestrator/config"
 	"kernsweep/orchestrator/results"
 	"kernsweep/targets"
 	"kernsweep/workloads"
@@ -28,6 +29,9 @@ func (t *trial) writeEnded(ctx context.Context, how string) {
 	switch word {
 	case "timeout":
 		rec.Outcome, rec.Reason = results.Failed, "it ran longer than its deadline and was ended: "+reason
+		if t.conf.Failures.Excuses(config.Timeout) {
+			rec.Outcome = results.Lost
+		}
 	case "failed":
 		rec.Outcome, rec.Reason = results.Failed, reason
 	case "link lost":

@@ -20,7 +20,7 @@ type Failures struct {
 	// BackoffMax bounds the pause; default 5m, or Backoff where that is longer.
 	BackoffMax time.Duration `hcl:"backoff_max,optional" doc:"longest pause (default 5m)"`
 	// Infrastructure names what a boot may end in without the kernel being blamed.
-	Infrastructure []string `hcl:"infrastructure,optional" doc:"what a boot may end in, or be cut off by during a trial, without the kernel being blamed: it is tried again instead, and its trials are lost if that does not help. As the report names it: \"hang\", \"unreachable\", \"unexpected restart\", …; a panic is the kernel's unless \"panic\" stands here (default: none)"`
+	Infrastructure []string `hcl:"infrastructure,optional" doc:"what a boot may end in, or be cut off by during a trial, without the kernel being blamed: it is tried again instead, and its trials are lost if that does not help. As the report names it: \"hang\", \"unreachable\", \"unexpected restart\", …; \"timeout\" is a trial that ran into its deadline; a panic is the kernel's unless \"panic\" stands here (default: none)"`
 }
 
 // Excuses says that what a boot ended in (targets.BootError.Stage) counts as
@@ -33,9 +33,13 @@ func defaultFailures() Failures {
 	return Failures{Retries: 1, Backoff: 5 * time.Second, BackoffMax: 5 * time.Minute}
 }
 
+// Timeout in Failures.Infrastructure is a trial that ran into its deadline.
+const Timeout = "timeout"
+
 // stages are the words that Failures.Infrastructure takes.
 func stages() []string {
 	return []string{
+		Timeout,
 		targets.StageLoader, targets.StageEmergency, targets.StageHang, targets.StageHungTask, targets.StageEnded, targets.StageNoInit,
 		targets.StageNoRoot, targets.StageUnpacked, targets.StageNotRebooted, targets.StageOops, targets.StagePanic, targets.StageRCU,
 		targets.StageRefused, targets.StageLoop, targets.StageLockup, targets.StageRestart, targets.StageUnreachable,
