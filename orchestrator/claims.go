@@ -130,14 +130,11 @@ func (c *Claims) SetRun(ctx context.Context, run *results.Run) error {
 }
 
 // Deliver writes into the run's journal, by add, which leases were taken over for
-// it, and what other runs left for it to note. Into the runs that those leases
-// were taken from it writes the same, as owner, where no other process has them
-// open; else it waits for whoever opens them next.
+// it, and what other runs left for it to note, and does what Notify does.
 func (c *Claims) Deliver(ctx context.Context, run *results.Run, owner string, add func(note string) error) error {
 	if c == nil {
 		return nil
 	}
-	var from []string
 	for _, t := range c.lease.Takeovers() {
 		if leases.SameRun(t.From.RunDir, run.Dir()) {
 			continue // its note lies there for us to fetch
@@ -145,16 +142,29 @@ func (c *Claims) Deliver(ctx context.Context, run *results.Run, owner string, ad
 		if err := add(t.String()); err != nil {
 			return err
 		}
-		if t.From.RunDir != "" {
-			from = append(from, t.From.RunDir)
+	}
+	return errors.Join(c.fetch(ctx, run, add), c.Notify(ctx, run.Dir(), owner))
+}
+
+// Notify writes into the runs that leases were taken from, but for one, that they
+// lost them, as owner, where no other process has them open; else that waits for
+// whoever opens them next.
+func (c *Claims) Notify(ctx context.Context, but, owner string) error {
+	if c == nil {
+		return nil
+	}
+	var from []string
+	for _, t := range c.lease.Takeovers() {
+		if dir := t.From.RunDir; dir != "" && !leases.SameRun(dir, but) {
+			from = append(from, dir)
 		}
 	}
-	err := c.fetch(ctx, run, add)
 	slices.Sort(from)
+	var errs []error
 	for _, dir := range slices.Compact(from) {
-		err = errors.Join(err, c.deliverTo(ctx, dir, owner))
+		errs = append(errs, c.deliverTo(ctx, dir, owner))
 	}
-	return err
+	return errors.Join(errs...)
 }
 
 // deliverTo is for a run whose process is gone. One that cannot be opened keeps

@@ -47,7 +47,13 @@ func (a *app) claim(ctx context.Context, lab *config.Lab, p *plan.Plan) (release
 // claimTargets is claim for a command by hand.
 func (a *app) claimTargets(ctx context.Context, lab *config.Lab, names ...string) (release func(), err error) {
 	c, err := orchestrator.ClaimTargets(ctx, a.claimOptions(), lab, names...)
-	return a.claimed(ctx, c, err)
+	if release, err = a.claimed(ctx, c, err); err != nil {
+		return nil, err
+	}
+	if err := c.Notify(ctx, "", who()); err != nil { // the command is no less possible
+		fmt.Fprintln(a.err, "kernsweep: a run whose target was taken over could not be told:", err)
+	}
+	return release, nil
 }
 
 func (a *app) claimOptions() orchestrator.ClaimOptions {
