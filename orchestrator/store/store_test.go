@@ -243,3 +243,23 @@ func TestTheLockIsForEverybody(t *testing.T) {
 		t.Errorf("%v, %v", st.Mode(), err)
 	}
 }
+
+// A disk that fills up while a file is copied leaves no half entry.
+func TestAFullDiskLeavesNothing(t *testing.T) {
+	s := opened(t)
+	if err := os.MkdirAll(s.dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, full := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EIO} {
+		_, err := s.add(t.Context(), "vmlinuz", 0o444, func(to *os.File) error {
+			_, err := to.WriteString("half a ker")
+			return errors.Join(err, &fs.PathError{Op: "write", Path: to.Name(), Err: full})
+		})
+		if !errors.Is(err, full) || full != syscall.EIO && !strings.Contains(err.Error(), "kernsweep prune --dry-run") {
+			t.Errorf("%v: %v", full, err)
+		}
+		if left, _ := os.ReadDir(s.dir); len(left) > 0 {
+			t.Errorf("%v: left %v", full, left)
+		}
+	}
+}

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"kernsweep/orchestrator/plan"
+	"kernsweep/orchestrator/results"
+)
+
+const rerunLab = `
+target "ar2317" {
+  arch = "mips"
+  ssh { host = "192.0.2.1" }
+  boot "command" { command = ["true"] }
+}
+target "other" {
+  arch = "mips"
+  ssh { host = "192.0.2.2" }
+  boot "command" { command = ["true"] }
+}
+kernel "cfs" {
+  image "mips" { kernel = "vmlinux" }
+}
+kernel "bfs" {
+  image "mips" { kernel = "vmlinux" }
+}
+workload "exec" "up" {
+  command = ["true"]
+  metrics = { time = "time:elapsed" }
+}
+sweep "night" {
+  kernels  = [kernel.cfs, kernel.bfs]
+  baseline = kernel.cfs
+  boots    = 3
+  repeat   = 2
+  matrix {
+    targets   = [target.ar2317, target.other]
+    workloads = [workload.exec.up]
+  }
+}
+`
+
+// judgedRun is a run whose controller said verdict of each slot; "" leaves it open.
+func judgedRun(t *testing.T, verdict func(results.Slot) results.Outcome, more ...results.Record) (a *app, run *results.Run, errw *bytes.Buffer) {
+	t.Helper()
+	dir := t.TempDir()
+	errw = new(bytes.Buffer)
+	a = &app{out: errw, err: errw, env: os.LookupEnv, file: filepath.Join(dir, "lab.hcl"), runs: filepath.Join(dir, "runs")}
+	for name, text := range map[string]string{"lab.hcl": rerunLab, "vmlinux": "a kernel"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lab, err := a.load()
+	if err != nil {
+		t.Fatal(err, errw)
+	}
+	p, err := plan.Expand(lab, lab.Sweeps[0], 1, plan.Filter{}, plan.History{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if run, err = a.createRun(t.Context(), lab, p, nil); err != nil {
+		t.Fatal(err)
+	}
+	w, err := run.OpenWriter("me")
+	if err != nil {
+		t.Fatal(err)
+	}
+	records := []results.Record{{Kind: results.KindRun, Note: results.NoteBegan}}
+	for _, l := range p.Lanes {
+		records = append(records, results.Record{Kind: results.KindLane, Lane: l.Target, Note: results.NoteBegan})
+		for _, b := range l.Boots {
+			for _, s := range b.Trials {
+				if o := verdict(s); o != "" {
+					records = append(records, results.Record{Kind: results.KindStarted, Lane: l.Target, Slot: &s, Attempt: 1},
+						results.Record{Kind: results.KindJudged, Lane: l.Target, Slot: &s, Attempt: 1, Outcome: o})
+				}
+			}
+		}
+	}
+	for _, r := range append(records, more...) {
+		if _, err := w.Append(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return a, run, errw
+}
+
+func (a *app) selected(t *testing.T, run *results.Run, r rerun) (*plan.Plan, error) {
+	t.Helper()
+	lab, err := a.load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.run = run
+	return a.selectRerun(lab, &r)
+}
+
+func TestRerunSaysWhatItCosts(t *testing.T) {
+	a, run, errw := judgedRun(t, func(s results.Slot) results.Outcome {
+		if s.Target == "ar2317" && s.Kernel == "bfs" && s.Block > 1 && s.Repeat == 1 {
+			return results.Failed
+		}
+		return results.OK
+	}, results.Record{Kind: results.KindRun, Note: results.NoteEnded})
+	for _, tt := range []struct {
+		r      rerun
+		trials int
+		text   string
+	}{
+		{rerun{failed: true}, 8, "repeats 2 whole blocks of ar2317 (8 trials, about "},
+		{rerun{failed: true}, 8, " as session 2; --only-failed-cells repeats 2 trials, but compares kernels of different days\n"},
+		{rerun{alone: true}, 2, "repeats 2 trials of ar2317 (about "},
+		{rerun{alone: true}, 2, " as session 2, and compares kernels of different days; without --only-failed-cells it is 2 whole blocks (8 trials, about "},
+		{rerun{Filter: plan.Filter{Targets: []string{"other"}}}, 12, "repeats 3 whole blocks of other (12 trials, about "},
+		{rerun{}, 24, "repeats 3 whole blocks of ar2317 (12 trials"},
+	} {
+		errw.Reset()
+		p, err := a.selected(t, run, tt.r)
+		if err != nil || !strings.Contains(errw.String(), tt.text) || strings.Contains(errw.String(), "did not come to its end") {
+			t.Errorf("%+v: %v, %s", tt.r, err, errw)
+			continue
+		}
+		n := 0
+		for _, l := range p.Lanes {
+			n += l.Measured()
+		}
+		if n != tt.trials {
+			t.Errorf("%+v: %d trials", tt.r, n)
+		}
+	}
+	if _, err := a.selected(t, run, rerun{failed: true, Filter: plan.Filter{Targets: []string{"other"}}}); err == nil || !strings.Contains(err.Error(), "nothing to do") {
+		t.Errorf("nothing failed there: %v", err)
+	}
+}
+
+// What --until left out is no failure, and a run that was cut off is resumed.
+func TestRerunLeavesToResume(t *testing.T) {
+	verdict := func(s results.Slot) results.Outcome {
+		switch {
+		case s.Target == "ar2317" && s.Block >= 2:
+			return ""
+		case s.Target == "ar2317" && s.Kernel == "bfs":
+			return results.Lost
+		}
+		return results.OK
+	}
+	a, run, errw := judgedRun(t, verdict, results.Record{Kind: results.KindCut, Lane: "ar2317", Cut: &results.Cut{Until: time.Now(), Block: 2, Trials: 8}},
+		results.Record{Kind: results.KindRun, Note: results.NoteEnded})
+	p, err := a.selected(t, run, rerun{failed: true})
+	if err != nil || len(p.Lanes) != 1 || p.Lanes[0].Rounds() != 1 || !strings.Contains(errw.String(), "8 trials were left out for --until, and are left to: kernsweep resume "+run.Name()) {
+		t.Errorf("%v, %+v, %s", err, p, errw)
+	}
+	a, run, errw = judgedRun(t, verdict)
+	p, err = a.selected(t, run, rerun{failed: true})
+	if err != nil || p.Lanes[0].Rounds() != 3 || !strings.Contains(errw.String(), "did not come to its end: kernsweep resume "+run.Name()) {
+		t.Errorf("%v, %+v, %s", err, p, errw)
+	}
+}
+
+func TestRerunOfARunInUse(t *testing.T) {
+	a, run, _ := judgedRun(t, func(results.Slot) results.Outcome { return results.Failed })
+	w, err := run.OpenWriter("somebody")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	var errs bytes.Buffer
+	status := execute(t.Context(), []string{"-f", a.file, "--runs", a.runs, "rerun", "latest", "--failed"}, strings.NewReader(""), &errs, &errs, os.LookupEnv)
+	if status != exitInfra || !strings.Contains(errs.String(), "is being written by somebody, process") {
+		t.Errorf("status %d, %s", status, errs.String())
+	}
+}
