@@ -375,7 +375,7 @@ run() {
 		notes=${notes#*"$nl"}
 	done
 	rec end '' "status=$status${reason:+${nl}reason=$reason}${nl}wall=$(date +%s)000000000"
-	echo "ended $status${reason:+: $(echo "$reason" | tr '\n' ' ')}" >"$d/end.new"
+	echo "ended $status${reason:+: $(printf '%s' "$reason" | tr '\n' ' ')}" >"$d/end.new"
 	mv "$d/end.new" "$d/end"
 	( cat "$d/end" )
 	cat "$spool" || exit 2
