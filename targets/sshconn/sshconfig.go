@@ -84,7 +84,7 @@ func askSSH(ctx context.Context, program string, q query) (resolved, error) {
 		args = append(args, "-p", strconv.Itoa(q.port))
 	}
 	cmd := exec.CommandContext(ctx, program, append(args, "--", q.name)...)
-	cmd.WaitDelay = time.Second
+	cmd.WaitDelay = resolveTimeout / 2 // a busy controller is late in reading
 	var out, problems bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &problems
 	if err := cmd.Run(); err != nil {
