@@ -65,10 +65,10 @@ func (f *Folder) judge(s state, w *watched) (verdict, string) {
 	if left := r.Until.Sub(f.clock.now()); !f.machine.near(*r) && left > 0 && left <= 2*f.times.ttl {
 		patience = f.times.ttl
 	}
-	switch why := fmt.Sprintf("it was not renewed since %s, and not within the %s that it was watched for",
-		stamp(r.Until.Add(-f.times.ttl)), patience); {
+	why := "it was not renewed since " + stamp(r.Until.Add(-f.times.ttl))
+	switch {
 	case quiet > patience:
-		return expired, why
+		return expired, fmt.Sprintf("%s, nor within the %s that it was watched for", why, patience)
 	case patience == f.times.ttl:
 		return live, ""
 	default:

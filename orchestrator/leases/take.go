@@ -100,7 +100,7 @@ func (t *taking) run(ctx context.Context) error {
 // tell says once for whom it waits.
 func (t *taking) tell(b *blocked) {
 	what := t.wants[t.at].What
-	text := fmt.Sprintf("%s is held by %s since %s; waiting for it, %d before us", what, b.by, stamp(b.by.Since), b.before)
+	text := fmt.Sprintf("%s is held by %s since %s; waiting for it, %s", what, b.by, stamp(b.by.Since), before(b.before))
 	switch {
 	case b.watch != "":
 		text = fmt.Sprintf("%s: %s; watching for %s whether its holder lives", what, b.watch, t.k.f.times.watch)
@@ -111,6 +111,13 @@ func (t *taking) tell(b *blocked) {
 		t.said = text
 		t.o.Say(text)
 	}
+}
+
+func before(n int) string {
+	if n == 0 {
+		return "nobody is before us"
+	}
+	return fmt.Sprintf("%d before us", n)
 }
 
 // attempt takes what can be had, in order, and queues for the first that cannot.
