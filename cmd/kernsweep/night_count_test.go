@@ -11,6 +11,7 @@ import (
 
 	"kernsweep/orchestrator/plan"
 	"kernsweep/orchestrator/results"
+	"kernsweep/targets/targetstest"
 )
 
 // leftLimit is how long a remote command may take to notice that its controller
@@ -105,6 +106,12 @@ func (n *night) countResults(t *testing.T, c *nightCounts, run *results.Run, m *
 				tr := m.Slot(s)
 				if tr == nil {
 					c.fault(&c.lost, "%s block %d: never tried", s.Cell, s.Block)
+					continue
+				}
+				if n.panics == s.Target && s.Kernel == targetstest.SimOther {
+					if tr.Outcome() != results.BootFailed {
+						c.fault(&c.lost, "%s block %d: %s (%s), and its kernel panics", s.Cell, s.Block, tr.Outcome(), tr.Final().Reason)
+					}
 					continue
 				}
 				if tr.Outcome() != results.OK {

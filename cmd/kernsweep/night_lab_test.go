@@ -24,6 +24,8 @@ type night struct {
 	program string
 	lab     *targetstest.SimLab
 	file    string // testbeds.hcl
+	env     []string
+	panics  string // machine on which the kernel other never boots; "" = none
 }
 
 // build builds the program once for a test and those below it.
@@ -85,7 +87,7 @@ func (n *night) start(t testing.TB, p place, args ...string) *process {
 	t.Helper()
 	c := &process{began: time.Now(), done: make(chan struct{})}
 	c.cmd = exec.Command(n.program, append([]string{"-f", n.file, "--runs", p.runs}, args...)...)
-	c.cmd.Env = append(os.Environ(), "KERNSWEEP_LEASES="+p.leases)
+	c.cmd.Env = append(append(os.Environ(), "KERNSWEEP_LEASES="+p.leases), n.env...)
 	c.cmd.Stdout, c.cmd.Stderr = &c.out, &c.err
 	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := c.cmd.Start(); err != nil {
@@ -190,5 +192,3 @@ func untilNone(ctx context.Context, limit time.Duration, look func() []string) [
 		}
 	}
 }
-
-var resumeArgs = []string{"rerun", "latest", "--failed"}

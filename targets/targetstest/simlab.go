@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -22,6 +23,8 @@ const (
 // there. What is executed are real processes.
 type SimLab struct {
 	Machines []*SimMachine
+
+	dir string
 }
 
 // SimExec is one execution of the workload on a machine.
@@ -36,11 +39,30 @@ type SimExec struct {
 func NewSimLab(t testing.TB, n int) *SimLab {
 	t.Helper()
 	dir := t.TempDir()
-	l := &SimLab{}
+	l := &SimLab{dir: dir}
+	for _, k := range []string{SimGood, SimOther} {
+		write(t, l.Image(k), "image of "+k+"\n")
+	}
 	for i := range n {
 		l.Machines = append(l.Machines, newSimMachine(t, dir, fmt.Sprintf("sim%d", i+1)))
 	}
 	return l
+}
+
+// Image is the file of a kernel's image: a line of text.
+func (l *SimLab) Image(kernel string) string { return filepath.Join(l.dir, kernel+".img") }
+
+// Booted are the images that were started since the last Forget: "KERNEL TEXT".
+func (l *SimLab) Booted() ([]string, error) {
+	var all []string
+	for _, m := range l.Machines {
+		b, err := os.ReadFile(m.file("booted"))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, strings.Split(strings.TrimSuffix(string(b), "\n"), "\n")...)
+	}
+	return all, nil
 }
 
 // HCL are the target and kernel blocks of the lab, and a workload exec.work that
@@ -51,10 +73,14 @@ func (l *SimLab) HCL() string {
 		b.WriteString(m.hcl())
 	}
 	fmt.Fprintf(&b, `
-kernel %q { release = %q }
-kernel %q {
-  release   = %q
+kernel %[1]q {
+  release = %[2]q
+  image %[7]q { kernel = %[3]q }
+}
+kernel %[4]q {
+  release   = %[5]q
   scheduler = "sched_ext"
+  image %[7]q { kernel = %[6]q }
 }
 workload "exec" "work" {
   metrics  = { time = "regexp:^time: (\\S+)" }
@@ -65,7 +91,7 @@ workload "exec" "work" {
   scenario "short" { command = ["payload", "short", "0.02"] }
   scenario "long"  { command = ["payload", "long", "0.15"] }
 }
-`, SimGood, simRelease(SimGood), SimOther, simRelease(SimOther))
+`, SimGood, simRelease(SimGood), l.Image(SimGood), SimOther, simRelease(SimOther), l.Image(SimOther), runtime.GOARCH)
 	return b.String()
 }
 
@@ -115,8 +141,10 @@ func (l *SimLab) Forget() error {
 				return err
 			}
 		}
-		if err := os.WriteFile(m.file("ran"), nil, 0o666); err != nil {
-			return err
+		for _, f := range []string{"ran", "booted"} {
+			if err := os.WriteFile(m.file(f), nil, 0o666); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -2,16 +2,12 @@ package targetstest
 
 import (
 	"bufio"
-	"bytes"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -19,6 +15,7 @@ import (
 	"time"
 
 	"golang.org/x/crypto/ssh"
+	"golang.org/x/sys/unix"
 
 	"kernsweep/targets"
 )
@@ -38,18 +35,24 @@ type SimMachine struct {
 	kernel string    // that runs; "" = it is down
 	init   int       // pid of its first process
 	system *exec.Cmd // the namespaces
-	gone   bool
-	boots  map[string]int // kernel -> times it was started
-	panics map[string][]int
-	cutIn  int // trials until the link is cut; 0: never
+
+	listener net.Listener // its SSH server; nil: down
+	gone     bool
+	boots    map[string]int // kernel -> times it was started
+	panics   map[string][]int
+	cutIn    int // trials until the link is cut; 0: never
 }
 
-// simInit is the first process of a machine; $1 is its folder, seen as /mnt there.
+// simInit is the first process of a machine; $1 is its folder, seen as /mnt there,
+// $2 the folder of tests, whose own mounts it must not hold.
 // Its children are everything that lost its parent, and are waited for.
 const simInit = `set -e
 read -r pid rest </proc/self/stat
 cd /
 mount -t proc proc /proc
+while read -r device at rest; do
+	case $at in "$2"/*) umount -l "$at" ;; esac
+done </proc/mounts
 mount --bind "$1" /mnt
 mount -t tmpfs -o noexec,size=64m tmpfs /dev/shm
 mount -t tmpfs tmpfs /run
@@ -84,6 +87,7 @@ echo "$id end $boot $1" >>/mnt/ran`,
 const simBoot = `#!/bin/sh
 a=$0.answer.$$
 mkfifo "$a" || exit 1
+echo "$KERNSWEEP_KERNEL $(cat "$KERNSWEEP_IMAGE")" >>"${0%/*}/booted"
 echo "$a $KERNSWEEP_KERNEL $KERNSWEEP_NONCE" >"${0%/*}/ask"
 read -r s <"$a"
 rm -f "$a"
@@ -103,6 +107,7 @@ func newSimMachine(t testing.TB, dir, name string) *SimMachine {
 		m.program(t, "bin/"+p, "#!/bin/sh\n"+text+"\n")
 	}
 	write(t, m.file("ran"), "")
+	write(t, m.file("booted"), "")
 	client := KeyFile(t, m.file("keys/client"))
 	hostLine := KeyFile(t, m.file("keys/host"))
 	private, err := os.ReadFile(m.file("keys/host"))
@@ -117,10 +122,10 @@ func newSimMachine(t testing.TB, dir, name string) *SimMachine {
 	m.config.AddHostKey(hostKey)
 	Tool(t, "unshare")
 	Tool(t, "nsenter")
-	l := listen(t)
-	m.SSH = targets.SSH{Host: "127.0.0.1", Port: l.Addr().(*net.TCPAddr).Port, User: "root", ConfigFile: "none",
+	port, reserved := reservePort(t)
+	m.SSH = targets.SSH{Host: "127.0.0.1", Port: port, User: "root", ConfigFile: "none",
 		Key: m.file("keys/client"), HostKeys: []string{hostLine}}
-	m.serve(t, l)
+	m.serve(t, reserved)
 	if err := m.start(SimGood, ""); err != nil {
 		t.Fatal(err)
 	}
@@ -136,8 +141,40 @@ func (m *SimMachine) program(t testing.TB, name, text string) {
 	}
 }
 
-// serve accepts connections and boot requests until the end of the test.
-func (m *SimMachine) serve(t testing.TB, l net.Listener) {
+// reservePort is a port of 127.0.0.1 that stays ours while nobody listens there,
+// so that a machine that is down refuses connections. reserved is closed last.
+func reservePort(t testing.TB) (port int, reserved *os.File) {
+	t.Helper()
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reserved = os.NewFile(uintptr(fd), "reserved")
+	err = errors.Join(unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1),
+		unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	at, err := unix.Getsockname(fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return at.(*unix.SockaddrInet4).Port, reserved
+}
+
+// accept serves connections until l is closed.
+func (m *SimMachine) accept(l net.Listener) {
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		m.wg.Go(func() { m.connection(c) })
+	}
+}
+
+// serve takes boot requests until the end of the test.
+func (m *SimMachine) serve(t testing.TB, reserved *os.File) {
 	t.Helper()
 	if err := syscall.Mkfifo(m.file("ask"), 0o600); err != nil {
 		t.Fatal(err)
@@ -146,21 +183,17 @@ func (m *SimMachine) serve(t testing.TB, l net.Listener) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.wg.Go(func() { m.requests(ask) })
-	m.wg.Go(func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			m.wg.Go(func() { m.connection(c) })
-		}
-	})
+	asked := make(chan struct{})
+	go func() {
+		defer close(asked)
+		m.requests(ask)
+	}()
 	t.Cleanup(func() {
-		l.Close()
 		ask.Close()
+		<-asked
 		m.down()
 		m.wg.Wait()
+		reserved.Close()
 	})
 }
 
@@ -204,123 +237,4 @@ func answer(path, text string) {
 			return
 		}
 	}
-}
-
-// down ends the system: its links, its processes and its memory.
-func (m *SimMachine) down() {
-	m.mu.Lock()
-	system, pid := m.system, m.init
-	m.system, m.init, m.kernel = nil, 0, ""
-	for c := range m.conns {
-		c.Close()
-	}
-	m.mu.Unlock()
-	if system != nil {
-		_ = syscall.Kill(pid, syscall.SIGKILL) // it may be gone
-		_ = system.Wait()
-	}
-}
-
-// start boots a kernel.
-func (m *SimMachine) start(kernel, nonce string) error {
-	m.booter.Lock()
-	defer m.booter.Unlock()
-	m.down()
-	m.mu.Lock()
-	m.boots[kernel]++
-	n, gone := m.boots[kernel], m.gone
-	panics := false
-	for _, p := range m.panics[kernel] {
-		panics = panics || p == n
-	}
-	m.mu.Unlock()
-	if gone || panics {
-		return nil // it was asked for; nobody answers
-	}
-	if err := m.prepare(kernel, nonce); err != nil {
-		return err
-	}
-	argv := []string{"unshare", "-m", "-p", "-f", "--kill-child", "--propagation", "private", "/bin/sh", "-c", simInit, "init", m.dir}
-	if os.Geteuid() != 0 {
-		argv = append([]string{"unshare", "-r"}, argv[1:]...)
-	}
-	cmd := exec.Command(argv[0], argv[1:]...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
-	var said bytes.Buffer
-	cmd.Stderr = &said
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	runtime.LockOSThread() // for the death signal: the thread must not end before the process
-	defer runtime.UnlockOSThread()
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	line, err := bufio.NewReader(out).ReadString('\n')
-	pid, bad := strconv.Atoi(strings.TrimSpace(line))
-	if err = errors.Join(err, bad); err != nil {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-		return fmt.Errorf("machine %s does not come up: %w: %s", m.Name, err, &said)
-	}
-	m.mu.Lock()
-	m.system, m.init, m.kernel = cmd, pid, kernel
-	m.mu.Unlock()
-	return nil
-}
-
-// prepare writes what the system will say of itself.
-func (m *SimMachine) prepare(kernel, nonce string) error {
-	var id [16]byte
-	_, _ = rand.Read(id[:]) // never fails
-	files := map[string]string{
-		"boot/boot_id": fmt.Sprintf("%x-%x-%x-%x-%x\n", id[:4], id[4:6], id[6:8], id[8:10], id[10:]),
-		"boot/cmdline": strings.TrimSpace("root=/dev/sim "+nonce) + "\n",
-		"boot/uptime":  "0.50 0.50\n",
-		"boot/release": simRelease(kernel) + "\n",
-	}
-	ext := m.file("boot/sys/sched_ext")
-	if err := os.RemoveAll(ext); err != nil {
-		return err
-	}
-	if kernel == SimOther {
-		if err := os.MkdirAll(ext+"/root", 0o755); err != nil {
-			return err
-		}
-		files["boot/sys/sched_ext/state"] = "enabled\n"
-		files["boot/sys/sched_ext/root/ops"] = "sim\n"
-	}
-	for name, text := range files {
-		if err := os.WriteFile(m.file(name), []byte(text), 0o644); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (m *SimMachine) hcl() string {
-	return fmt.Sprintf(`
-target %q {
-  arch       = %q
-  known_good = kernel.%s
-  ssh {
-    host      = "127.0.0.1"
-    port      = %d
-    user      = "root"
-    key       = %q
-    host_keys = [%q]
-    config    = "none"
-  }
-  boot "command" {
-    command = [%q]
-    cmdline = true
-  }
-  timeouts {
-    boot = "3s"
-    down = "3s"
-    exec = "10s"
-  }
-}
-`, m.Name, runtime.GOARCH, SimGood, m.SSH.Port, m.SSH.Key, m.SSH.HostKeys[0], m.file("boot.sh"))
 }
