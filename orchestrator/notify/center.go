@@ -248,7 +248,7 @@ func (s *sender) deliver(e Event) {
 			s.c.warn(fmt.Sprintf("%s: %q: %v", s.block, e.Subject, err))
 			return
 		case errors.As(err, &never) || s.c.ctx.Err() != nil || time.Since(begin) > s.c.patience:
-			s.c.warn(fmt.Sprintf("%s: %q was not sent, after %d tries: %v", s.block, e.Subject, try, err))
+			s.c.warn(fmt.Sprintf("%s: %q was not sent (try %d): %v", s.block, e.Subject, try, err))
 			return
 		case try == 1:
 			s.c.warn(fmt.Sprintf("%s: %q is not sent yet, and tried again: %v", s.block, e.Subject, err))
@@ -262,7 +262,7 @@ func (s *sender) deliver(e Event) {
 		case <-t.C:
 		case <-s.c.ctx.Done():
 			t.Stop()
-			s.c.warn(fmt.Sprintf("%s: %q was not sent in time, after %d tries: %v", s.block, e.Subject, try, err))
+			s.c.warn(fmt.Sprintf("%s: %q was not sent in time (try %d): %v", s.block, e.Subject, try, err))
 			return
 		}
 		pause = min(2*pause, mostPause)
