@@ -199,3 +199,19 @@ func TestBootOfAnotherMachine(t *testing.T) {
 		})
 	}
 }
+
+// Whatever a target prints, a machine is itself.
+func FuzzIdentity(f *testing.F) {
+	f.Add([]byte("net /sys/devices/pci0000:00/0000:02:00.0=b8:ca:3a:91:02:7e 0 pci\n/sys/class/dmi/id/product_uuid=4C4C4544-0048-3210-804B-B7C04F51354A\n"),
+		[]byte("vendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t: 58\n"), []byte("Linux\nx\n6.1\n#1\nx86_64\n"))
+	f.Add([]byte("net x=00:11 - -\nnet =\n=\n/proc/device-tree/serial-number=0\x00\n"), []byte("Serial : 10000000a1b2c3d4\n"), []byte("armv7l"))
+	f.Fuzz(func(t *testing.T, section, cpuinfo, uname []byte) {
+		i := (&Evidence{Files: map[string][]byte{"identity": section, "cpuinfo": cpuinfo, "uname": uname}}).identity()
+		if d := i.Differs(i); d != "" {
+			t.Error(d)
+		}
+		if i.Differs(pc(nil)) != "" != (pc(nil).Differs(i) != "") {
+			t.Errorf("%+v differs one way only", i)
+		}
+	})
+}

@@ -162,3 +162,17 @@ func TestLegacyDevices(t *testing.T) {
 		})
 	}
 }
+
+func TestGlob(t *testing.T) {
+	for _, c := range []struct {
+		pattern, name string
+		want          bool
+	}{
+		{"[*]:*", "[rig]:2222", true}, {"[*]:22?2", "[rig]:2222", true}, {"[*]:?", "[rig]:2222", false}, {"*", "", true}, {"?", "", false},
+		{"a*b*c", "axxbyyc", true}, {"a*b*c", "axxbyy", false}, {"", "", true}, {"", "a", false}, {"[10.0.0.*]:2*", "[10.0.0.77]:22", true},
+	} {
+		if got := glob(c.pattern, c.name); got != c.want {
+			t.Errorf("%q against %q: %v", c.pattern, c.name, got)
+		}
+	}
+}

@@ -127,7 +127,7 @@ func (o *opening) complaint(err error) string {
 	case len(o.b) == 0 && errors.Is(err, context.DeadlineExceeded):
 		return "its sftp server does not answer"
 	case len(o.b) > 0 && o.b[0] != 0:
-		return fmt.Sprintf("the sftp server's answer begins with text, %q: a start-up file of the login shell (~/.bashrc, ~/.cshrc, config.fish) prints it; "+
+		return fmt.Sprintf("the sftp server's answer begins with text, %q: a start-up file of the login shell (~/.bashrc, ~/.cshrc, config.fish) prints it (sftp says \"Received message too long\" then); "+
 			"make it print only in interactive shells", firstLine(string(o.b)))
 	}
 	return "its sftp server does not answer as one: " + err.Error()
