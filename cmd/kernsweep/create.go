@@ -53,8 +53,11 @@ func (a *app) createRun(ctx context.Context, lab *config.Lab, p *plan.Plan, comm
 		}
 		return s.Use(ctx, lab, p, run)
 	})
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+	switch {
+	case errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT):
 		err = fmt.Errorf("%w: the disk is full and no run was made; make room (kernsweep prune --dry-run shows what could go), or choose another folder with --runs", err)
+	case errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS):
+		err = fmt.Errorf("%w: no run can be made in %s; choose another folder with --runs", err, a.runs)
 	}
 	return run, err
 }

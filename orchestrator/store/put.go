@@ -194,7 +194,10 @@ func (s *Store) add(ctx context.Context, name string, mode fs.FileMode, fill fun
 }
 
 func explain(err error) error {
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+	switch {
+	case errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS):
+		return fmt.Errorf("%w: the store cannot be written; choose another folder with --runs", err)
+	case errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT):
 		return fmt.Errorf("%w: the disk of the store is full; make room (kernsweep prune --dry-run shows what could go), or choose another folder with --runs", err)
 	}
 	return err

@@ -54,7 +54,7 @@ func (s *Store) Path(hash, name string) string { return filepath.Join(s.dir, has
 // cannot be locked, Prune spares what is young instead.
 func (s *Store) Hold(ctx context.Context) (release func(), err error) {
 	if err := os.MkdirAll(s.dir, 0o777); err != nil {
-		return nil, fmt.Errorf("store: %w", err)
+		return nil, explain(err)
 	}
 	ctx, stop := context.WithTimeoutCause(ctx, lockWait, errors.New("another kernsweep prunes it; wait for that to end"))
 	defer stop()
