@@ -125,6 +125,7 @@ func (l *Lease) Release() error {
 		for _, h := range holds {
 			errs = append(errs, l.k.giveBack(g, h.key, h.rec.ID))
 		}
+		l.k.sweep(g, holds[0].rec.RunDir)
 		return errors.Join(errs...)
 	})
 	if err != nil {
@@ -149,4 +150,18 @@ func (k *Keeper) giveBack(g *guard, key, id string) error {
 		return nil
 	}
 	return g.save(s)
+}
+
+// sweep removes what an earlier process of this run held when it died, and what
+// the run had no use for since. What cannot be read or removed is left.
+func (k *Keeper) sweep(g *guard, runDir string) {
+	list, err := k.f.list()
+	if err != nil || runDir == "" {
+		return
+	}
+	for _, r := range list {
+		if r.State == Gone && r.RunDir == runDir {
+			_ = k.giveBack(g, r.Key, r.ID)
+		}
+	}
 }

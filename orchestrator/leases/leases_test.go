@@ -124,6 +124,23 @@ func TestTakeoverFromTheDead(t *testing.T) {
 	}
 }
 
+// A run that goes on after its controller was killed leaves nothing, also of what
+// it has no use for any more; another run's is left to be taken over.
+func TestLeftovers(t *testing.T) {
+	dir := folder(t)
+	a, b := start(t, dir, "alice"), start(t, dir, "bob")
+	a.want("take box uses", "won")
+	b.want("take other", "won")
+	a.kill()
+	b.kill()
+	again := start(t, dir, "alice")
+	again.want("take box", "won by takeover")
+	again.want("release", "released <nil>")
+	if left := leftovers(t, dir); len(left) != 1 || left[0] != fileOf("other") {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
 // A stopped controller keeps its lease until that runs out and was watched; when
 // it goes on it sees that, and leaves the other's alone.
 func TestTakeoverFromTheFrozen(t *testing.T) {
