@@ -7,6 +7,7 @@ import (
 
 	"kernsweep/orchestrator/results"
 	"kernsweep/orchestrator/store"
+	"kernsweep/targets"
 	"kernsweep/workloads/agentbin"
 )
 
@@ -52,7 +53,7 @@ func (k *keeper) agentBytes(goarch string) ([]byte, error) {
 // done notes, at the end of a run, which files were overwritten meanwhile, and
 // lets the run's reports know its agents.
 func (k *keeper) done(ctx context.Context, r *Runner) {
-	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), overwrittenTime)
+	ctx, stop := targets.Afterwards(ctx, overwrittenTime)
 	defer stop()
 	for _, text := range k.watch.Overwritten(ctx) {
 		_ = r.append(ctx, results.Record{Kind: results.KindNote, Note: text})

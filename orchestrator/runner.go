@@ -126,7 +126,6 @@ func (r *Runner) append(ctx context.Context, rec results.Record) error {
 	}
 	rec, err := r.Journal.Append(context.WithoutCancel(ctx), rec)
 	if err != nil {
-		err = fmt.Errorf("journal of %s: %w; nothing more is started; once it can be written again, kernsweep resume %s goes on", r.Run.Dir(), err, r.Run.Name())
 		if r.stop != nil {
 			r.stop(err)
 		}
@@ -169,7 +168,11 @@ func (r *Runner) doubtPeer() {
 }
 
 func (r *Runner) removePeer(ctx context.Context) {
-	r.peerMu.Lock()
+	if ctx.Err() == nil {
+		r.peerMu.Lock()
+	} else if !r.peerMu.TryLock() {
+		return // a lane that was left behind is at it
+	}
 	defer r.peerMu.Unlock()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), peerTime)
 	defer cancel()

@@ -87,24 +87,20 @@ func (a *app) detach(ctx context.Context) error {
 	c.ExtraFiles = []*os.File{theirs}
 	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	out, err := c.StdoutPipe()
-	if err != nil {
-		theirs.Close()
-		return err
+	said, e := c.StderrPipe()
+	if err = errors.Join(err, e); err == nil {
+		err = c.Start()
 	}
-	said, err := c.StderrPipe()
-	if err != nil {
-		theirs.Close()
-		return err
-	}
-	err = c.Start()
 	theirs.Close()
 	if err != nil {
 		return fmt.Errorf("a detached controller: %w", err)
 	}
+	defer keepPipes()()
 	shown := make(chan struct{}, 2)
-	for r, w := range map[io.Reader]io.Writer{out: a.out, said: a.err} {
+	for r, w := range map[io.Reader]io.Writer{out: rawOutput(a.out), said: a.err} {
 		go func() {
-			_, _ = io.Copy(w, r) // ends when the controller has let go, or is gone
+			_, _ = io.Copy(w, r)          // ends when the controller has let go, or is gone
+			_, _ = io.Copy(io.Discard, r) // it must not wait for a terminal that was closed
 			shown <- struct{}{}
 		}()
 	}

@@ -11,6 +11,9 @@ func main() {
 	d := asDetached()
 	s, ctx, stop := newSignals(context.Background(), os.Stderr, d != nil, os.Exit)
 	a := &app{signals: s, detached: d}
+	if d != nil {
+		a.pipes = keepPipes() // the parent may be gone before it is told
+	}
 	status := a.main(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.LookupEnv)
 	stop()
 	os.Exit(status)

@@ -9,8 +9,9 @@ func (a *app) runCmd() *cobra.Command {
 		Short: "Run a sweep and print its report",
 		Long: `Run a sweep and print its report.
 
-Ctrl-C once stops cleanly: nothing more is started, what ran is kept and marked.
-Ctrl-C twice stops at once. Either way, what is missing can be had by rerun --failed.
+Ctrl-C once stops cleanly, within 30 s: nothing more is started, what runs is ended, kept and marked. Only bringing
+a real target back to its known-good kernel may take longer, and is announced. Ctrl-C twice stops at once. SIGTERM
+and a closed terminal are like the first Ctrl-C; with --detach the run survives logout. resume RUN goes on.
 
 With --until nothing is begun that would not be over by then, the way home included: no block unless the whole
 of it fits, and inside a block that runs late no boot and no trial. How long things take is what this run has
