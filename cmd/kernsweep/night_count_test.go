@@ -2,13 +2,13 @@ package main
 
 import (
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"kernsweep/orchestrator/leases"
 	"kernsweep/orchestrator/plan"
 	"kernsweep/orchestrator/results"
 	"kernsweep/targets/targetstest"
@@ -158,12 +158,15 @@ func (n *night) countHeld(c *nightCounts, p place, run *results.Run) {
 	if _, err := os.Stat(filepath.Join(run.Dir(), "journal.owner")); err == nil {
 		c.fault(&c.held, "journal.owner is still there")
 	}
-	_ = filepath.WalkDir(p.leases, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && d.Type().IsRegular() && !strings.HasSuffix(path, ".lock") {
-			c.fault(&c.held, "lease %s", path)
+	all, err := leases.List(p.leases)
+	if err != nil {
+		c.fault(&c.held, "leases: %v", err)
+	}
+	for _, l := range all {
+		if l.State == leases.Held { // that of a process that is gone keeps nobody out
+			c.fault(&c.held, "lease of %s, process %d", l.Key, l.PID)
 		}
-		return nil
-	})
+	}
 }
 
 // processesOf are the processes whose environment names a run's leases.

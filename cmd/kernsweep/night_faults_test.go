@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"kernsweep/orchestrator/results"
 	"kernsweep/targets/targetstest"
 )
 
@@ -82,6 +83,7 @@ func TestNightFaults(t *testing.T) {
 		"configuration deleted":    configurationDeleted,
 		"link cut":                 linkCut,
 		"kernel panics and a kill": panicsAndKill,
+		"target gone":              targetGone,
 	}
 	if os.Getenv("KERNSWEEP_LONG") != "" {
 		faults["frozen for longer than a lease"] = frozen // takes minutes
@@ -251,4 +253,40 @@ func panicsAndKill(t *testing.T, n *night, p place) {
 	}
 	n.panics = n.lab.Machines[0].Name
 	n.counts(t, p).check(t, "after panics and a kill")
+}
+
+// targetGone: a target that goes for good costs the other nothing, and one
+// command repeats what it owes once it is back.
+func targetGone(t *testing.T, n *night, p place) {
+	c := n.start(t, p, "run", "night")
+	c.awaitRecords(t, p, 45)
+	gone := n.lab.Machines[0]
+	gone.Gone()
+	if status := c.wait(t); status != exitInfra {
+		t.Errorf("status %d:\n%s", status, c.err.String())
+	}
+	state, err := p.run(t).State()
+	if err != nil {
+		t.Fatal(err)
+	}
+	skipped := 0
+	for _, tr := range state.Model.Trials {
+		switch o := tr.Outcome(); {
+		case tr.Slot.Target != gone.Name && o != results.OK:
+			t.Errorf("%s block %d: %s (%s)", tr.Slot.Cell, tr.Slot.Block, o, tr.Final().Reason)
+		case o == results.Skipped && strings.Contains(tr.Final().Reason, "quarantined"):
+			skipped++
+		}
+	}
+	if skipped == 0 || len(state.Model.Trials) != 16 {
+		t.Errorf("%d of %d slots are skipped with a cause", skipped, len(state.Model.Trials))
+	}
+	if err := gone.Back(); err != nil {
+		t.Fatal(err)
+	}
+	r := n.start(t, p, "rerun", "latest", "--failed", "--only-failed-cells")
+	if status := r.wait(t); status != 0 {
+		t.Errorf("rerun ends with status %d:\n%s", status, r.err.String())
+	}
+	n.counts(t, p).check(t, "after a rerun")
 }

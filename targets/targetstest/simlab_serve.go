@@ -39,6 +39,14 @@ func (m *SimMachine) Gone() {
 	m.down()
 }
 
+// Back is the end of Gone: the machine is there again, in its known-good kernel.
+func (m *SimMachine) Back() error {
+	m.mu.Lock()
+	m.gone = false
+	m.mu.Unlock()
+	return m.start(SimGood, "")
+}
+
 // Kernel is the kernel that runs, "" while the machine is down.
 func (m *SimMachine) Kernel() string {
 	m.mu.Lock()
