@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -15,9 +13,13 @@ import (
 )
 
 const (
-	// drainTime is how long output may go on after the exit status: a child left
-	// in the background can hold the streams open for ever.
-	drainTime = 2 * time.Second
+	// drainTime is how long output may stand still after the exit status: a child
+	// left in the background can hold the streams open for ever. What is on its way
+	// comes in the meantime, over a slow link or to a slow disk; it is at most what
+	// the windows of both streams and the pipes hold.
+	drainTime  = 2 * time.Second
+	drainMost  = 2 * time.Minute
+	drainBytes = 8 << 20
 	// endTime bounds the wait for what was closed to end.
 	endTime = time.Second
 	// killTimeout bounds the ending of a command.
@@ -75,6 +77,7 @@ func (c *conn) execThen(ctx context.Context, line string, cmd targets.Cmd, out *
 func (c *conn) await(ctx context.Context, s *session, st *streams, end func(*session, *streams)) (targets.Exit, error) {
 	var exit *targets.Exit
 	var grace <-chan time.Time
+	var after *drain
 	drained, closed := st.drained, s.closed
 	for {
 		select {
@@ -86,7 +89,8 @@ func (c *conn) await(ctx context.Context, s *session, st *streams, end func(*ses
 			return targets.Exit{}, err
 		case e := <-s.status:
 			exit = &e
-			t := time.NewTimer(drainTime)
+			after = st.drain()
+			t := time.NewTicker(drainTime)
 			defer t.Stop()
 			grace = t.C
 		case <-drained:
@@ -99,6 +103,9 @@ func (c *conn) await(ctx context.Context, s *session, st *streams, end func(*ses
 			default:
 			}
 		case <-grace:
+			if after.goesOn() {
+				continue
+			}
 			c.remark("the command ended, but something it left behind holds its output open; the connection to that output was cut")
 			return *exit, nil
 		}
@@ -184,100 +191,4 @@ func (c *conn) killPid(ctx context.Context, pid int64) error {
 	_, err = other.execThen(ctx, line, targets.Cmd{}, newPreamble(nil), leave)
 	_ = other.Close() // it was made for this
 	return err
-}
-
-// streams are the three streams of a running command.
-type streams struct {
-	out     *preamble
-	errs    *gate
-	failed  chan error    // first error of a stream's owner
-	drained chan struct{} // both outputs have ended
-}
-
-// connect copies the streams, both outputs at once, so that neither can fill
-// the window they share.
-func (s *session) connect(cmd targets.Cmd, out *preamble) *streams {
-	st := &streams{out: out, errs: newGate(cmd.Stderr), failed: make(chan error, 3), drained: make(chan struct{})}
-	ended := make(chan struct{}, 2)
-	pump := func(w io.Writer, g *gate, r io.Reader) {
-		_, err := io.Copy(w, r) // of the gate, or errChatty: the channel only ever ends
-		if g.err() != nil {
-			st.failed <- g.err()
-		} else if err == errChatty {
-			st.failed <- err
-		}
-		ended <- struct{}{}
-	}
-	go pump(out, out.out, s.ch)
-	go pump(io.MultiWriter(&out.problems, st.errs), st.errs, s.ch.Stderr())
-	go func() {
-		<-ended
-		<-ended
-		close(st.drained)
-	}()
-	go func() {
-		defer s.ch.CloseWrite()
-		if cmd.Stdin == nil {
-			return
-		}
-		in := &source{r: cmd.Stdin}
-		_, _ = io.Copy(s.ch, in) // a write fails when the command no longer reads
-		if err := in.err(); err != nil {
-			st.failed <- fmt.Errorf("standard input: %w", err)
-		}
-	}()
-	return st
-}
-
-// progress says how far a command came whose time was up.
-func (st *streams) progress(exit *targets.Exit, drained bool) string {
-	switch {
-	case exit != nil:
-		return "the command ended, but its output did not"
-	case drained:
-		return "the command's output ended, but its exit status has not come"
-	case st.out.pid.Load() == 0:
-		return "the login shell has not started the command (a start-up file that waits?)"
-	}
-	return "the command was still running and was ended"
-}
-
-func (st *streams) firstError() error {
-	select {
-	case err := <-st.failed:
-		return err
-	default:
-		return nil
-	}
-}
-
-// shut keeps the outputs from being written to after Run has returned.
-func (st *streams) shut() {
-	st.out.out.shut()
-	st.errs.shut()
-}
-
-// source keeps the error of a reader apart from that of the copy.
-type source struct {
-	r io.Reader
-
-	mu     sync.Mutex
-	failed error
-}
-
-func (s *source) Read(p []byte) (int, error) {
-	n, err := s.r.Read(p)
-	if err != nil && err != io.EOF {
-		s.mu.Lock()
-		s.failed = err
-		s.mu.Unlock()
-	}
-	return n, err
-}
-
-// err is the reader's own error, nil if it has none.
-func (s *source) err() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.failed
 }

@@ -215,3 +215,42 @@ func TestUnfitFoldersAtDropbear(t *testing.T) {
 type endless struct{}
 
 func (endless) Read(p []byte) (int, error) { return len(p), nil }
+
+// slow takes 32 KiB in 50 ms.
+type slow struct{ n int }
+
+func (s *slow) Write(p []byte) (int, error) {
+	<-time.After(time.Duration(len(p)) * 50 * time.Millisecond / (32 << 10))
+	s.n += len(p)
+	return len(p), nil
+}
+
+// What a command wrote arrives whole, also when its end is known long before.
+func TestOutputAfterTheExitStatus(t *testing.T) {
+	const size = 2_500_000
+	for name, d := range servers(t) {
+		var notes []string
+		c := dial(t, d.SSH, targets.DialOptions{Note: func(n string) { notes = append(notes, n) }})
+		var out slow
+		begin := time.Now()
+		exit, err := c.Run(t.Context(), targets.Cmd{Argv: []string{"head", "-c", fmt.Sprint(size), "/dev/zero"}, Stdout: &out})
+		c.Close()
+		if err != nil || !exit.OK() || out.n != size || len(notes) > 0 || time.Since(begin) < drainTime {
+			t.Errorf("%s: %v, %v, %d of %d bytes in %s, notes %q", name, exit, err, out.n, size, time.Since(begin), notes)
+		}
+	}
+}
+
+// A child in the background that goes on printing does not hold the command for
+// ever either.
+func TestChattyChildInTheBackground(t *testing.T) {
+	d := targetstest.SSHD(t)
+	c := dial(t, d.SSH, targets.DialOptions{})
+	defer c.Close()
+	begin := time.Now()
+	var out zeros
+	exit, err := c.Run(t.Context(), targets.Cmd{Argv: []string{"sh", "-c", "cat /dev/zero & exit 5"}, Stdout: &out})
+	if took := time.Since(begin); err != nil || exit.Code != 5 || took > time.Minute {
+		t.Errorf("after %s: %v, %v", took, exit, err)
+	}
+}
