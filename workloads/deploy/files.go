@@ -2,6 +2,7 @@ package deploy
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -40,19 +41,25 @@ func (a *Agent) left() []string {
 	return append([]string(nil), a.pushed...)
 }
 
-// Remove deletes the agent's files from the machine. The Agent is of no use
-// afterwards.
+// Remove deletes the agent's files from the machine. A task whose spool is still
+// there is ended first: without its spool nobody would ever find it. The Agent
+// is of no use afterwards.
 func (a *Agent) Remove(ctx context.Context) error {
 	a.mu.Lock()
-	files := a.pushed
+	all := a.pushed
 	a.pushed = nil
 	a.mu.Unlock()
-	for _, f := range files {
+	var files []string
+	var spools []leftover
+	for _, f := range all {
 		if strings.HasSuffix(f, ".spool") {
-			files = append(files, f+".reserve", f+".d")
+			spools = append(spools, leftover{path: f, how: "end"})
+		} else {
+			files = append(files, f)
 		}
 	}
-	return a.delete(ctx, files...)
+	err := a.endTasks(ctx, spools, func(string) string { return "of this run" })
+	return errors.Join(err, a.delete(ctx, files...))
 }
 
 func (a *Agent) delete(ctx context.Context, files ...string) error {

@@ -122,55 +122,58 @@ func (a *Agent) agentLeft(file string, old bool) bool {
 
 // sweep ends and removes leftovers; each is told. An error is the link's.
 func (a *Agent) sweep(ctx context.Context, m *machine, name string) error {
-	all := a.leftovers(m, name)
-	if len(all) == 0 {
-		return nil
-	}
-	var spools, files []string
-	argv := []string{"/bin/sh", "-s", "--"}
-	for _, l := range all {
+	var spools []leftover
+	var files []string
+	for _, l := range a.leftovers(m, name) {
 		if l.how == "" {
 			files = append(files, l.path)
-			continue
+		} else {
+			spools = append(spools, l)
 		}
-		spools = append(spools, l.path)
+	}
+	if err := a.delete(ctx, files...); err != nil {
+		a.o.Note("agents that an earlier kernsweep left stay where they are: " + err.Error())
+	}
+	return a.endTasks(ctx, spools, func(spool string) string {
+		if a.replaces(path.Base(spool)) {
+			return "of an attempt that was lost"
+		}
+		return "of an earlier run"
+	})
+}
+
+// endTasks ends the tasks behind spools and removes these; whose says for a note
+// where a spool comes from. An error is the link's.
+func (a *Agent) endTasks(ctx context.Context, spools []leftover, whose func(spool string) string) error {
+	if len(spools) == 0 {
+		return nil
+	}
+	argv := []string{"/bin/sh", "-s", "--"}
+	for _, l := range spools {
 		argv = append(argv, l.how, l.path)
 	}
 	ctx, cancel := context.WithTimeout(ctx, sweepTime+time.Duration(len(spools))*leftoverTime)
 	defer cancel()
-	if len(files) > 0 {
-		if err := a.delete(ctx, files...); err != nil {
-			a.o.Note("agents that an earlier kernsweep left stay where they are: " + err.Error())
-		}
-	}
-	if len(spools) == 0 {
-		return nil
-	}
 	var out, errs bytes.Buffer
 	exit, err := a.link().Run(ctx, targets.Cmd{Argv: argv, Stdin: strings.NewReader(leftoverScript), Stdout: &out, Stderr: &errs})
 	if err != nil {
-		return fmt.Errorf("ending what an earlier run left running: %w", err)
+		return fmt.Errorf("ending what was left running: %w", err)
 	}
 	if !exit.OK() || !strings.HasSuffix(out.String(), "done\n") {
-		a.o.Note(fmt.Sprintf("what an earlier run left running may go on: /bin/sh %s: %s", exit, firstLine(errs.String())))
+		a.o.Note(fmt.Sprintf("what was left running may go on: /bin/sh %s: %s", exit, firstLine(errs.String())))
 	}
 	for ln := range strings.Lines(out.String()) {
-		a.tell(spools, strings.TrimSpace(ln))
+		f := strings.SplitN(strings.TrimSpace(ln), " ", 5)
+		if n, err := strconv.Atoi(f[0]); err == nil && n > 0 && n <= len(spools) && len(f) > 1 {
+			a.tell(spools[n-1].path, whose(spools[n-1].path), f)
+		}
 	}
 	return nil
 }
 
 // tell notes what became of one leftover: "NUMBER WHAT[ PID SECONDS ARGV]".
-func (a *Agent) tell(spools []string, ln string) {
-	f := strings.SplitN(ln, " ", 5)
-	n, err := strconv.Atoi(f[0])
-	if err != nil || n < 1 || n > len(spools) || len(f) < 2 {
-		return
-	}
-	task, whose := "", "of an earlier run"
-	if a.replaces(path.Base(spools[n-1])) {
-		whose = "of an attempt that was lost"
-	}
+func (a *Agent) tell(spool, whose string, f []string) {
+	task := ""
 	if len(f) == 5 {
 		task = ": " + f[4][:min(len(f[4]), mostWords)] + " (pid " + f[2]
 		if s, err := strconv.Atoi(f[3]); err == nil && s >= 0 {
@@ -186,6 +189,6 @@ func (a *Agent) tell(spools []string, ln string) {
 	case "stuck":
 		a.o.Note("a leftover task " + whose + " CANNOT be ended" + task + ": it is stuck in the kernel, or is another user's; what is measured beside it is doubtful")
 	case "alien":
-		a.o.Note(spools[n-1] + " has the name of a spool and is none: left as it is")
+		a.o.Note(spool + " has the name of a spool and is none: left as it is")
 	}
 }

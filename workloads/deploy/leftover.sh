@@ -107,7 +107,10 @@ while [ $# -gt 1 ]; do
 	shift 2
 	mark=${spool%.spool}
 	mark=KERNSWEEP_TASK=${mark##*-}
-	found='' pids=' '
+	found='' pids=' ' what=none
+	for f in "$spool" "$spool.reserve" "$spool.d"; do
+		[ ! -e "$f" ] || what=removed
+	done
 	for _ in 1 2; do # an agent may just be writing its first words
 		if [ ! -f "$spool" ] || [ -s "$spool" ]; then break; fi
 		sleep 1
@@ -133,6 +136,7 @@ while [ $# -gt 1 ]; do
 		continue
 	fi
 	rm -rf "$spool" "$spool.reserve" "$spool.d" || continue
-	if [ -n "$found" ]; then echo "$n ended $words"; else echo "$n removed $words"; fi
+	[ -z "$found" ] || what=ended
+	echo "$n $what $words"
 done
 echo "done"

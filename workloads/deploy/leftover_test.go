@@ -12,6 +12,7 @@ import (
 
 	"kernsweep/targets/localconn"
 	"kernsweep/targets/targetstest"
+	"kernsweep/workloads"
 	"kernsweep/workloads/wire"
 )
 
@@ -207,6 +208,30 @@ func write(t *testing.T, file, text string) {
 	t.Helper()
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A lane that leaves while its task still runs (its link was dead when it was to
+// be ended) takes the task along.
+func TestRemoveEndsWhatStillRuns(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{"go", "shell"} {
+		s := newScene(t, scene{Agent: kind})
+		lost := &fakeConn{cut: func(argv []string) bool { return strings.Contains(strings.Join(argv, " "), " run -keep") }}
+		a := install(t, placed{lost, s.Target}, Options{Want: kind})
+		file := ""
+		err := a.Tracked(func(b Spooled) error { file = b.File; return nil }).Run(t.Context(),
+			workloads.Task{Argv: []string{"exec", "--", "sh", "-c", hostile}, Dir: s.Dir, Deadline: time.Minute})
+		if err == nil {
+			t.Fatal("the link was not lost")
+		}
+		write(t, s.Begun, "target|"+file+"|\n")
+		await(t, "the task", func() bool { return len(s.marked()) >= 5 })
+		a.Through(placed{&fakeConn{}, s.Target})
+		if err := a.Remove(t.Context()); err != nil {
+			t.Error(err)
+		}
+		s.clean(t)
 	}
 }
 

@@ -75,7 +75,7 @@ func TestEveryShellEndsTasks(t *testing.T) {
 					kill9(c)
 				}
 				out := sh(t, leftoverScript, "-s", "--", "end", dir+"/kernsweep-000000000000.spool", "end", spool)
-				if !strings.HasPrefix(out, "1 removed \n2 ended ") || !strings.HasSuffix(out, "\ndone\n") || !strings.Contains(out, " exec -- sh -c ") {
+				if !strings.HasPrefix(out, "1 none \n2 ended ") || !strings.HasSuffix(out, "\ndone\n") || !strings.Contains(out, " exec -- sh -c ") {
 					t.Errorf("it said %q", out)
 				}
 				if left := (&scene{Begun: dir + "/journal"}).marked(); len(left) > 0 {
