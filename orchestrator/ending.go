@@ -16,7 +16,7 @@ import (
 // written: all is over within 30 s, whatever the targets do.
 const (
 	leaveBudget = 18 * time.Second // for what lanes put in order, together
-	leaveGrace  = 6 * time.Second  // more, for what heeds no context; then a lane is left behind
+	leaveGrace  = 4 * time.Second  // more, for what heeds no context; then a lane is left behind
 	peerTime    = 2 * time.Second  // to remove our files from the controller itself
 )
 
@@ -42,12 +42,37 @@ func (r *Runner) await(ctx context.Context) (stuck []string) {
 	}
 	limit, stop := context.WithTimeout(context.WithoutCancel(ctx), leaveBudget+leaveGrace)
 	defer stop()
+	if r.unfinished(ctx, limit) {
+		var more func()
+		limit, more = context.WithTimeout(context.WithoutCancel(ctx), leaveGrace)
+		defer more()
+	}
 	for _, l := range r.lanes {
 		if !l.ending.wait(limit) {
 			stuck = append(stuck, l.conf.Name)
 		}
 	}
 	return stuck
+}
+
+// unfinished waits for what must not be cut off, at the time when everything else
+// is given up, and says whether there was something.
+func (r *Runner) unfinished(ctx, limit context.Context) bool {
+	for _, l := range r.lanes {
+		select {
+		case <-l.ending.over:
+		case <-limit.Done():
+		}
+	}
+	some := false
+	for done := targets.Unfinished(ctx); done != nil; done = targets.Unfinished(ctx) {
+		if !some {
+			_ = r.append(ctx, results.Record{Kind: results.KindNote, Note: "waiting for a write of flash that must not be cut off; Ctrl-C again leaves it to itself"})
+		}
+		some = true
+		<-done // at most the time that it was given
+	}
+	return some
 }
 
 // wait says whether the lane comes to an end, in time or after it has brought

@@ -3,6 +3,7 @@ package targets
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 )
 
@@ -11,6 +12,9 @@ type budgetKey struct{}
 // budget is the time that all clean-ups after one context share.
 type budget struct {
 	over context.Context // done when it is used up
+
+	mu      *sync.Mutex
+	lasting map[chan struct{}]bool // what must not be cut off; closed when it has ended
 }
 
 // WithBudget lets everything that Afterwards begins for ctx, or for a context
@@ -28,7 +32,7 @@ func WithBudget(ctx context.Context, d time.Duration) (budgeted context.Context,
 		case <-over.Done():
 		}
 	})
-	return context.WithValue(ctx, budgetKey{}, budget{over}), func() { unhook(); end(context.Canceled) }
+	return context.WithValue(ctx, budgetKey{}, budget{over, &sync.Mutex{}, map[chan struct{}]bool{}}), func() { unhook(); end(context.Canceled) }
 }
 
 // Afterwards is the context for putting in order what ctx leaves behind, whether
@@ -43,6 +47,42 @@ func Afterwards(ctx context.Context, d time.Duration) (context.Context, context.
 	after, end := context.WithCancelCause(after)
 	unhook := context.AfterFunc(b.over, func() { end(context.Cause(b.over)) })
 	return after, func() { unhook(); end(nil); cancel() }
+}
+
+// Lasting is ctx for what must not be cut off in its middle, such as a write of
+// flash: it outlives ctx, and its budget, for at most d.
+func Lasting(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	after, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), d, fmt.Errorf("not done within %s", d))
+	b, ok := ctx.Value(budgetKey{}).(budget)
+	if !ok {
+		return after, cancel
+	}
+	done := make(chan struct{})
+	b.mu.Lock()
+	b.lasting[done] = true
+	b.mu.Unlock()
+	return after, sync.OnceFunc(func() {
+		cancel()
+		close(done)
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		delete(b.lasting, done)
+	})
+}
+
+// Unfinished is closed when something has ended that Lasting began for ctx, or
+// for a context made from the same budget; nil: there is nothing.
+func Unfinished(ctx context.Context) <-chan struct{} {
+	b, ok := ctx.Value(budgetKey{}).(budget)
+	if !ok {
+		return nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for done := range b.lasting {
+		return done
+	}
+	return nil
 }
 
 // WithoutBudget is ctx for what may take its own time even after an

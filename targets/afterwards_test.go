@@ -51,3 +51,29 @@ func TestAfterwardsSharesTheBudget(t *testing.T) {
 		})
 	}
 }
+
+// What must not be cut off outlives the budget, and can be waited for.
+func TestLastingOutlivesTheBudget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		ctx, stop := WithBudget(ctx, 20*time.Second)
+		defer stop()
+		if Unfinished(ctx) != nil {
+			t.Error("something is unfinished before it began")
+		}
+		write, done := Lasting(ctx, time.Minute)
+		cancel()
+		<-time.After(30 * time.Second)
+		if write.Err() != nil {
+			t.Errorf("it was cut off: %v", context.Cause(write))
+		}
+		time.AfterFunc(10*time.Second, done)
+		<-Unfinished(ctx)
+		if Unfinished(ctx) != nil || write.Err() == nil {
+			t.Error("it does not end")
+		}
+		over, end := Lasting(ctx, time.Minute)
+		defer end()
+		<-over.Done()
+	})
+}

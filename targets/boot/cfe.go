@@ -223,7 +223,7 @@ const flashTime = 10 * time.Minute
 func (c *CFE) flash(ctx context.Context, t *targets.Target, d *console.Dialogue, tap *targets.Tap, name string, k targets.Kernel) error {
 	line := strings.ReplaceAll(c.FlashCommand, "FILE", c.TFTP+":"+name)
 	// Half a write ruins the target: it goes on when the boot is given up.
-	wctx, stop := context.WithTimeout(context.WithoutCancel(ctx), flashTime)
+	wctx, stop := targets.Lasting(ctx, flashTime)
 	defer stop()
 	if err := c.run(wctx, d, line); err != nil {
 		return &finalError{fmt.Errorf("writing flash, which may be half done now: %w", err)}
