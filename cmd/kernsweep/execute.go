@@ -30,11 +30,14 @@ type beginning struct {
 // execute runs a plan into a run directory, shows progress, and ends with the
 // report. Its error carries the run's exit status.
 func (a *app) execute(ctx context.Context, lab *config.Lab, p *plan.Plan, run *results.Run, b beginning) error {
-	w, err := run.OpenWriter(who())
+	w, err := a.openWriter(ctx, run)
 	if err != nil {
 		return &statusError{exitInfra, err}
 	}
 	defer w.Close()
+	if err := a.nameRun(ctx, run, w); err != nil {
+		return err
+	}
 	if n := len(w.Before.Records); b.seen > 0 && n != b.seen {
 		return &statusError{exitInfra, fmt.Errorf("run %s went on while this was planned (%d records, now %d): give the command again", run.Name(), b.seen, n)}
 	}
@@ -62,7 +65,7 @@ func (a *app) execute(ctx context.Context, lab *config.Lab, p *plan.Plan, run *r
 	tell := a.notifier(lab, run, note)
 	r := &orchestrator.Runner{Lab: lab, Plan: p, Run: run, Journal: w, Before: before, Dial: dialer.Dial, Serve: files.Serve,
 		Local: localconn.New(), Log: log, Until: b.until, History: a.history(), Observe: both(view.Observe, tell.Observe),
-		Resume: b.resume, Why: b.why}
+		Resume: b.resume, Why: b.why, Leases: a.claims}
 	runErr := r.Execute(ctx)
 	view.Close()
 	if err := a.writeReport(run); err != nil {
@@ -88,6 +91,22 @@ func (a *app) verdict(ctx context.Context, run *results.Run, runErr error) error
 // both shows a record to two.
 func both(one, other func(results.Record)) func(results.Record) {
 	return func(rec results.Record) { one(rec); other(rec) }
+}
+
+// openWriter makes this process the run's one writer, and says what it waits for
+// and what it finds wrong.
+func (a *app) openWriter(ctx context.Context, run *results.Run) (*results.Writer, error) {
+	say := func(s string) { fmt.Fprintln(a.err, "kernsweep: "+live.Safe(s)) }
+	w, err := run.OpenWriterContext(ctx, who(), say)
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range w.Before.Notes {
+		if len(w.Before.Records) > 0 { // of a new run there is nothing to say
+			say("journal: " + n)
+		}
+	}
+	return w, nil
 }
 
 // preflight says what is reached and whether anybody may go home.

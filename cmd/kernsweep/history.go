@@ -31,12 +31,16 @@ func (a *app) history() plan.History {
 		}
 		for _, b := range s.Model.Boots {
 			if b.Result != nil && b.Result.Outcome == results.OK {
-				boots[b.Lane] = append(boots[b.Lane], b.Judged.Sub(b.Asked))
+				if d, ok := b.Took(); ok {
+					boots[b.Lane] = append(boots[b.Lane], d)
+				}
 			}
 		}
 		for _, t := range s.Model.Trials {
-			if v := t.Valid(); v != nil && !v.Started.IsZero() && !v.Ended.IsZero() {
-				trials[t.Slot.Cell] = append(trials[t.Slot.Cell], v.Ended.Sub(v.Started)+time.Second)
+			if v := t.Valid(); v != nil {
+				if d, ok := v.Took(); ok {
+					trials[t.Slot.Cell] = append(trials[t.Slot.Cell], d+time.Second)
+				}
 			}
 		}
 		h.Runs++

@@ -39,7 +39,7 @@ func (a *app) later(ctx context.Context, lab *config.Lab, p *plan.Plan, run *res
 		return err
 	}
 	defer release()
-	if b.seen, err = noteAll(ctx, run, b.seen, diffs); err != nil {
+	if b.seen, err = a.noteAll(ctx, run, b.seen, diffs); err != nil {
 		return &statusError{exitInfra, err}
 	}
 	return a.execute(ctx, lab, p, run, b)
@@ -47,11 +47,11 @@ func (a *app) later(ctx context.Context, lab *config.Lab, p *plan.Plan, run *res
 
 // noteAll leaves the differences in the journal, and says how many records it
 // holds then. had is how many it held when the rerun was planned.
-func noteAll(ctx context.Context, run *results.Run, had int, notes []string) (int, error) {
+func (a *app) noteAll(ctx context.Context, run *results.Run, had int, notes []string) (int, error) {
 	if len(notes) == 0 {
 		return had, nil
 	}
-	w, err := run.OpenWriter(who())
+	w, err := a.openWriter(ctx, run)
 	if err != nil {
 		return 0, err
 	}
