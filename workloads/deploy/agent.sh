@@ -174,7 +174,7 @@ inodes() {
 holder() {
 	who=
 	for p in /proc/[0-9]*; do
-		list=$(ls -l "$p/fd" 2>/dev/null) || continue
+		list=$(ls -l "$p/fd" 2>/dev/null) # it fails for one descriptor that was closed meanwhile
 		for ino in $inodes; do
 			case $list in *"socket:[$ino]"*) ;; *) continue ;; esac
 			line=
