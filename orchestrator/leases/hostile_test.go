@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -101,12 +102,13 @@ func clocks(t *testing.T, dir string, foreign bool, off time.Duration) {
 	}
 	begin := time.Now()
 	f.clock.boot = func() time.Duration { return time.Since(begin) + time.Hour }
-	theirs, jump := *f, time.Duration(0)
+	theirs := *f
+	var jump atomic.Int64 // ns
 	if foreign {
 		theirs = *stranger(f, "lab2")
 		theirs.clock.boot = func() time.Duration { return time.Since(begin) }
 	}
-	theirs.clock.now = func() time.Time { return time.Now().Add(off + jump) }
+	theirs.clock.now = func() time.Time { return time.Now().Add(off + time.Duration(jump.Load())) }
 	a, err := theirs.NewKeeper(Holder{Owner: "alice"}, nil).Take(t.Context(), []Want{{"k", "target box"}}, Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -121,7 +123,7 @@ func clocks(t *testing.T, dir string, foreign bool, off time.Duration) {
 		if !errors.As(err, &held) && !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatalf("try %d: %v", i, err)
 		}
-		jump += 10 * time.Minute
+		jump.Add(int64(10 * time.Minute))
 	}
 	if err := a.Check(t.Context(), ""); err != nil {
 		t.Fatal(err)
@@ -153,8 +155,9 @@ func TestSuspend(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		begin, slept := time.Now(), time.Duration(0)
-		f.clock.boot = func() time.Duration { return time.Since(begin) + slept }
+		begin := time.Now()
+		var slept atomic.Int64 // ns
+		f.clock.boot = func() time.Duration { return time.Since(begin) + time.Duration(slept.Load()) }
 		a, err := f.NewKeeper(Holder{Owner: "alice"}, nil).Take(t.Context(), []Want{{"k", "target box"}}, Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -167,7 +170,7 @@ func TestSuspend(t *testing.T) {
 		}()
 		for range 20 {
 			wait(t, 9*time.Second)
-			slept += 8 * time.Hour
+			slept.Add(int64(8 * time.Hour))
 		}
 		stop()
 		if err := <-done; !errors.Is(err, context.Canceled) {
