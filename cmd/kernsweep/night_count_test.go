@@ -155,9 +155,6 @@ func (n *night) countHeld(c *nightCounts, p place, run *results.Run) {
 	if h, ok := run.HeldBy(); ok {
 		c.fault(&c.held, "the run is held by %s", h)
 	}
-	if _, err := os.Stat(filepath.Join(run.Dir(), "journal.owner")); err == nil {
-		c.fault(&c.held, "journal.owner is still there")
-	}
 	all, err := leases.List(p.leases)
 	if err != nil {
 		c.fault(&c.held, "leases: %v", err)
