@@ -45,6 +45,7 @@ func occupy(t *testing.T, d *targetstest.Daemon, n int) func() {
 // A server that has as many log-ins under way as it allows turns others away: it
 // is asked again, a bounded number of times, and the message says what is wrong.
 func TestMaxStartups(t *testing.T) {
+	t.Parallel()
 	for _, line := range []string{"MaxStartups 2:100:2", "PerSourceMaxStartups 2"} {
 		t.Run(line, func(t *testing.T) {
 			d := targetstest.SSHD(t, line, "LoginGraceTime 60")
@@ -86,6 +87,7 @@ func TestMaxStartups(t *testing.T) {
 
 // A crowd of our own never exceeds what a small server takes.
 func TestManyDialsAtOnce(t *testing.T) {
+	t.Parallel()
 	d := targetstest.SSHD(t, "MaxStartups 3:100:3")
 	dialer := New(zap.NewNop())
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
@@ -154,6 +156,7 @@ func TestLoginGraceTime(t *testing.T) {
 // The workload, its sampler, the kernel log and the collection at once, where the
 // server allows two sessions, and where it allows one.
 func TestMoreWorkThanSessions(t *testing.T) {
+	t.Parallel()
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
 	for _, line := range []string{"MaxSessions 2", "MaxSessions 1"} {

@@ -159,9 +159,14 @@ func (c *conn) kill(s *session, st *streams) {
 	case <-done:
 	case <-ctx.Done():
 	}
+	wait := killTimeout
+	if st.out.pid.Load() == 0 {
+		wait = endTime // nothing of ours runs there
+	}
 	select {
 	case <-st.drained:
 	case <-ctx.Done():
+	case <-time.After(wait):
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 // Against real servers known_hosts means what it means to the system's ssh: each
 // file is tried by both, and what is refused says what is missing and where.
 func TestKnownHostsAsSSHReadsThem(t *testing.T) {
+	t.Parallel()
 	_, other := publicKey(t)
 	for server, d := range servers(t) {
 		port := fmt.Sprintf("[127.0.0.1]:%d", d.SSH.Port)

@@ -27,6 +27,7 @@ func servers(t *testing.T) map[string]*targetstest.Daemon {
 // A server left in the background with its descriptors open: the command ends
 // when its shell does, with a warning, and the server lives on.
 func TestHelpersThatHoldTheOutput(t *testing.T) {
+	t.Parallel()
 	iperf3 := targetstest.Tool(t, "iperf3")
 	for name, d := range servers(t) {
 		t.Run(name, func(t *testing.T) {
@@ -140,6 +141,7 @@ func TestFourEndingsOfRealServers(t *testing.T) {
 // A program that runs is replaced in one step; one that is being written to
 // cannot be run, and that is said.
 func TestRunningProgramsAreReplaced(t *testing.T) {
+	t.Parallel()
 	for name, d := range servers(t) {
 		t.Run(name, func(t *testing.T) {
 			ctx, stop := context.WithTimeout(t.Context(), time.Minute)
@@ -182,6 +184,7 @@ func TestRunningProgramsAreReplaced(t *testing.T) {
 // A tmpfs that is full, a mount that is read-only and one without execution, at
 // Dropbear, which has no sftp server.
 func TestUnfitFoldersAtDropbear(t *testing.T) {
+	t.Parallel()
 	flags := "-m"
 	if os.Geteuid() != 0 {
 		flags = "-rm"
@@ -227,6 +230,7 @@ func (s *slow) Write(p []byte) (int, error) {
 
 // What a command wrote arrives whole, also when its end is known long before.
 func TestOutputAfterTheExitStatus(t *testing.T) {
+	t.Parallel()
 	const size = 2_500_000
 	for name, d := range servers(t) {
 		var notes []string
@@ -244,6 +248,7 @@ func TestOutputAfterTheExitStatus(t *testing.T) {
 // A child in the background that goes on printing does not hold the command for
 // ever either.
 func TestChattyChildInTheBackground(t *testing.T) {
+	t.Parallel()
 	d := targetstest.SSHD(t)
 	c := dial(t, d.SSH, targets.DialOptions{})
 	defer c.Close()

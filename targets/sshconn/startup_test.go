@@ -23,6 +23,7 @@ func externalSFTP(t *testing.T) string {
 // Login shells out of the user database, with start-up files that print: words
 // arrive unchanged, output is that of the command alone, and files go.
 func TestLoginShellsWithNoisyStartUpFiles(t *testing.T) {
+	t.Parallel()
 	ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer stop()
 	noise := "echo \"Welcome to rig 7\"\necho 'kernsweep-pid=' was never here\n"
@@ -69,6 +70,7 @@ func TestLoginShellsWithNoisyStartUpFiles(t *testing.T) {
 
 // Login shells that run no commands are refused by name, for files too.
 func TestLoginShellsThatRunNothing(t *testing.T) {
+	t.Parallel()
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
 	menu := filepath.Join(t.TempDir(), "menu")
@@ -100,6 +102,7 @@ func TestLoginShellsThatRunNothing(t *testing.T) {
 
 // What a server says before the log-in is no output.
 func TestBanners(t *testing.T) {
+	t.Parallel()
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
 	banner := filepath.Join(t.TempDir(), "banner")
@@ -126,6 +129,7 @@ func TestBanners(t *testing.T) {
 // A start-up file that never ends holds every command: the caller's deadline does
 // not, and the message says where it hangs.
 func TestStartUpFileThatHangs(t *testing.T) {
+	t.Parallel()
 	d := targetstest.SSHDFor(t, targetstest.Login{Shell: "/bin/bash", Files: map[string]string{".bashrc": "sleep 30\n"}})
 	c := dial(t, d.SSH, targets.DialOptions{})
 	defer c.Close()
