@@ -55,7 +55,7 @@ func (t *trial) peerSide(ctx context.Context, name string) (side workloads.Side,
 		return side, done, err
 	}
 	agent, err := deploy.Install(ctx, conn, deploy.Options{Arch: conf.Arch, Want: conf.Agent, Log: t.log, Note: t.note(ctx), Agents: t.r.kept.agents.Get,
-		Spare: t.r.spare(name)})
+		Spare: t.r.spare()})
 	if err != nil {
 		_ = conn.Close()
 		return side, done, err

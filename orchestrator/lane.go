@@ -148,8 +148,11 @@ func (l *lane) boot(ctx context.Context, b plan.Boot) {
 		return
 	}
 	if s := l.adopt(ctx, b); s != nil {
-		todo = s.trials(ctx, s.resumed(ctx, todo))
+		todo = s.resumed(ctx, todo)
+		l.settle()
+		todo = s.trials(ctx, todo)
 	}
+	l.settle()
 	tries := 0
 	for again := false; len(todo) > 0 && ctx.Err() == nil; again = true {
 		if why := l.skipReason(b, again); why != "" {

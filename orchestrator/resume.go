@@ -1,12 +1,14 @@
 package orchestrator
 
 import (
+	"context"
 	"time"
 
 	"kernsweep/orchestrator/config"
 	"kernsweep/orchestrator/plan"
 	"kernsweep/orchestrator/results"
 	"kernsweep/targets"
+	"kernsweep/workloads/deploy"
 )
 
 // Rerun is a part of a run's plan that a later session was to measure again.
@@ -171,24 +173,47 @@ func (l *lane) concluded(b plan.Boot) (why string, ok bool) {
 	return why, true
 }
 
-// spare lists the spools on a machine ("" = the controller) that belong to
-// trials a resumed run may still take over.
-func (r *Runner) spare(machine string) []string {
+// spare lists the spools that belong to trials a resumed run may still take over.
+// Several targets may be one machine, so those of all lanes are spared on each.
+func (r *Runner) spare() []string {
 	if !r.Resume {
 		return nil
 	}
+	r.settledMu.Lock()
+	defer r.settledMu.Unlock()
 	var spools []string
 	for _, t := range r.Before.Trials {
 		for _, a := range t.Attempts {
-			if a.Judged() {
+			if a.Judged() || r.settled[t.Slot.Target] {
 				continue
 			}
 			for _, x := range a.Tasks {
-				if x.Machine == machine {
-					spools = append(spools, x.Spool)
-				}
+				spools = append(spools, x.Spool)
 			}
 		}
 	}
 	return spools
+}
+
+// settle says that a lane has taken over what it could: what is left of its
+// trials is no longer spared.
+func (l *lane) settle() {
+	l.r.settledMu.Lock()
+	defer l.r.settledMu.Unlock()
+	if l.r.settled == nil {
+		l.r.settled = map[string]bool{}
+	}
+	l.r.settled[l.conf.Name] = true
+}
+
+// sweepController ends what killed controllers left running on this machine, the
+// other ends of their network workloads.
+func (r *Runner) sweepController(ctx context.Context) {
+	ctx, stop := context.WithTimeout(ctx, cleanupTime)
+	defer stop()
+	note := func(s string) { _ = r.append(ctx, results.Record{Kind: results.KindNote, Note: "controller: " + s}) }
+	err := deploy.EndLeftovers(ctx, r.Local, deploy.Options{Instance: deploy.Instance(), Spare: r.spare(), Log: r.Log, Note: note})
+	if err != nil && ctx.Err() == nil {
+		note("what earlier controllers left there could not be looked for: " + err.Error())
+	}
 }

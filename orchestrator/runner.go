@@ -55,6 +55,9 @@ type Runner struct {
 	kept    *keeper
 	night   *night // a test has its own
 
+	settledMu sync.Mutex
+	settled   map[string]bool // lanes whose open trials are taken over, or given up
+
 	watching sync.Mutex // lanes append side by side, Observe sees one record at a time
 
 	peerMu  sync.Mutex
@@ -86,6 +89,7 @@ func (r *Runner) Execute(ctx context.Context) error {
 		return err
 	}
 	defer r.Leases.journal(func(s string) { _ = r.append(ctx, results.Record{Kind: results.KindNote, Note: s}) })()
+	r.sweepController(ctx)
 	var missing []error
 	for i := range r.Plan.Lanes {
 		if l, err := r.newLane(&r.Plan.Lanes[i]); err != nil {
@@ -147,7 +151,7 @@ func (r *Runner) controllerAgent(ctx context.Context) (*deploy.Agent, error) {
 		return r.peer, nil
 	}
 	a, err := deploy.Install(ctx, r.Local, deploy.Options{Arch: runtime.GOARCH, Want: "auto", Log: r.Log,
-		Instance: deploy.Instance(), Agents: r.kept.agents.Get, Spare: r.spare(""),
+		Instance: deploy.Instance(), Agents: r.kept.agents.Get, Spare: r.spare(),
 		Note: func(s string) { _ = r.append(ctx, results.Record{Kind: results.KindNote, Note: "controller: " + s}) }})
 	if err != nil {
 		return nil, fmt.Errorf("agent on the controller: %w", err)

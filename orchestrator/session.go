@@ -40,6 +40,9 @@ func (l *lane) start(ctx context.Context, b plan.Boot) (*session, error) {
 	begin := time.Now()
 	dir, err := l.r.Run.NewBootDir(l.conf.Name, l.boots)
 	if err != nil {
+		if e := l.r.disk(err); e != nil {
+			err = e
+		}
 		return nil, err
 	}
 	s := &session{lane: l, number: l.boots, kernel: b.Kernel, dir: dir, ready: map[string]error{}}
@@ -164,7 +167,7 @@ func (s *session) deploy(ctx context.Context) error {
 	}
 	a, err := deploy.Install(ctx, s.target.Held, deploy.Options{
 		Arch: arch, Want: s.conf.Agent, Release: s.record.Release, Log: s.log, Note: s.note(ctx), Redial: s.redial,
-		Before: s.lane.pushed, Agents: s.r.kept.agents.Get, Spare: s.r.spare(s.conf.Name),
+		Before: s.lane.pushed, Agents: s.r.kept.agents.Get, Spare: s.r.spare(),
 	})
 	if err != nil {
 		return err

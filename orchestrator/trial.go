@@ -105,6 +105,9 @@ func (s *session) trial(ctx context.Context, slot results.Slot) (results.Outcome
 	}
 	defer release()
 	if t.dir, err = s.r.Run.NewTrialDir(slot, attempt); err != nil {
+		if e := s.r.disk(err); e != nil {
+			return results.Interrupted, e.Error()
+		}
 		return results.Lost, err.Error()
 	}
 	s.lane.record(ctx, rec(results.KindStarted))
@@ -113,6 +116,14 @@ func (s *session) trial(ctx context.Context, slot results.Slot) (results.Outcome
 	judged := rec(results.KindJudged)
 	t.judge(ctx, runErr, &judged)
 	t.pardon(ctx, &judged)
+	if err := settleFiles(t.dir); err != nil {
+		if e := s.r.disk(err); e != nil {
+			judged.Outcome, judged.Reason = results.Interrupted, e.Error()
+		}
+	}
+	if err := s.r.locks.broken(context.WithoutCancel(ctx), t.lockNames()...); err != nil && judged.Outcome == results.OK {
+		judged.Outcome, judged.Reason = results.Invalid, "it was not alone any more: "+err.Error()
+	}
 	s.lane.record(ctx, judged)
 	t.writeJSON(ctx, judged)
 	return judged.Outcome, judged.Reason
@@ -241,6 +252,9 @@ func (t *trial) setKnobs(ctx context.Context) (restore func(), err error) {
 	restore = func() {
 		ctx, cancel := targets.Afterwards(ctx, cleanupTime/2)
 		defer cancel()
+		if t.r.Leases.check(ctx, t.conf.Name) != nil {
+			return // the target is somebody else's now
+		}
 		for _, k := range slices.Backward(set) {
 			if err := k.Restore(ctx, t.target.Held); err != nil {
 				t.note(ctx)(fmt.Sprintf("knob %s is not restored to %s yet: %v", k.Path, k.Old, err))

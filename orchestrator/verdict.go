@@ -153,6 +153,8 @@ func (t *trial) classify(ctx context.Context, err error) (results.Outcome, strin
 		return results.OK, ""
 	case ctx.Err() != nil:
 		return results.Interrupted, context.Cause(ctx).Error()
+	case t.r.disk(err) != nil:
+		return results.Interrupted, err.Error()
 	case errors.As(err, &failed):
 		return results.Failed, failed.Reason
 	case errors.As(err, &invalid):

@@ -15,6 +15,7 @@ import (
 	"kernsweep/orchestrator/report"
 	"kernsweep/orchestrator/results"
 	"kernsweep/targets/localconn"
+	"kernsweep/targets/qemu"
 	"kernsweep/targets/sshconn"
 	"kernsweep/targets/tftp"
 )
@@ -51,6 +52,9 @@ func (a *app) execute(ctx context.Context, lab *config.Lab, p *plan.Plan, run *r
 		_, _ = w.Append(context.WithoutCancel(ctx), results.Record{Kind: results.KindNote, Note: s})
 	}
 	defer a.overnight(ctx, run, note)()
+	if err := qemu.EndLeft(ctx, note); err != nil {
+		note("guests of earlier controllers: " + err.Error())
+	}
 	log := a.logger()
 	dialer := sshconn.New(log)
 	fmt.Fprintf(a.err, "run %s: %d boots, %d trials, about %s\n", run.Dir(), p.Boots(), p.Trials(), plan.Round(p.Estimate()))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -58,6 +59,9 @@ func (a *app) resume(c *cobra.Command, run *results.Run, l later) error {
 	}
 	p := orchestrator.Remaining(lab, &whole, state.Model, orchestrator.Rerun{Session: rerun, Plan: &again})
 	if len(p.Lanes) == 0 && orderly(state.Model) {
+		if err := a.tidy(c.Context(), run); err != nil {
+			return &statusError{exitInfra, err}
+		}
 		fmt.Fprintf(a.err, "nothing to resume: every trial of %s has its verdict\n", run.Name())
 		return a.finish(run)
 	}
@@ -65,6 +69,16 @@ func (a *app) resume(c *cobra.Command, run *results.Run, l later) error {
 		return usage(err)
 	}
 	return a.later(c.Context(), lab, p, run, l, beginning{resume: true, why: results.WhyResume, seen: len(state.Journal.Records)})
+}
+
+// tidy removes what a controller left beside the journal that died after its
+// last record.
+func (a *app) tidy(ctx context.Context, run *results.Run) error {
+	w, err := a.openWriter(ctx, run)
+	if err != nil {
+		return err
+	}
+	return w.Close()
 }
 
 // orderly says that the newest controller of a run came to its end.

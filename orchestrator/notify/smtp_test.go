@@ -128,7 +128,7 @@ func TestMailToAServer(t *testing.T) {
 		"none": {
 			"sent":          {change: func(s *SMTP) { s.TLS, s.User, s.PasswordEnv = "none", "", "" }},
 			"wants no TLS":  {change: func(s *SMTP) {}, want: "STARTTLS"},
-			"TLS to no TLS": {change: func(s *SMTP) { s.TLS, s.Timeout = "implicit", 2 * time.Second }, want: "127.0.0.1"},
+			"TLS to no TLS": {change: func(s *SMTP) { s.TLS, s.Timeout = "implicit", 2*time.Second }, want: "127.0.0.1"},
 		},
 	} {
 		server, ca, got := mailServer(t, mode)

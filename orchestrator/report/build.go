@@ -88,7 +88,7 @@ func (b *builder) target(p results.PlannedTarget) Target {
 		if l.Name != p.Name {
 			continue
 		}
-		t.Ended, t.Cut = !l.Ended.IsZero(), l.Cut
+		t.Ended, t.Taken, t.Cut = !l.Ended.IsZero(), l.Taken, l.Cut
 		if l.Quarantined {
 			t.Quarantined = l.Reason
 			if t.Quarantined == "" {

@@ -34,6 +34,7 @@ type Document struct {
 type Target struct {
 	results.PlannedTarget
 	Quarantined string                  `json:"quarantined,omitempty"` // why; "" = it is not
+	Taken       string                  `json:"taken,omitempty"`       // another controller got the target in the middle
 	Cut         *results.Cut            `json:"cut,omitempty"`         // what --until left out; absent: nothing
 	Ended       bool                    `json:"ended"`                 // the lane came to its end
 	Outcomes    map[results.Outcome]int `json:"outcomes"`              // of slots, by their final state, warm-ups left out
@@ -113,7 +114,7 @@ type Trial struct {
 	Repeat   int               `json:"repeat"` // 0 and below: a warm-up
 	Attempt  int               `json:"attempt"`
 	Session  int               `json:"session"` // of the run, from 1
-	Counts   bool              `json:"counts"` // its values are in the figures
+	Counts   bool              `json:"counts"`  // its values are in the figures
 	Outcome  results.Outcome   `json:"outcome"`
 	Reason   string            `json:"reason,omitempty"`
 	Collect  string            `json:"collect,omitempty"` // a collection error, beside the outcome

@@ -106,6 +106,9 @@ func target(s *section, t *Target, width int) {
 	if t.Quarantined != "" {
 		s.say(width, "    ", "  QUARANTINED: %s", t.Quarantined)
 	}
+	if t.Taken != "" {
+		s.say(width, "    ", "  TAKEN: %s", t.Taken)
+	}
 	if len(t.Kernels) == 0 {
 		return
 	}

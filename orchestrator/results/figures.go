@@ -114,9 +114,16 @@ const (
 func (m *Model) ExitStatus() int {
 	n := m.Count()
 	failed, lost := n[Failed]+n[Invalid]+n[BootFailed] > 0, n[Lost] > 0
-	interrupted := n[Interrupted] > 0
+	interrupted := n[Interrupted]
+	for _, l := range m.Lanes {
+		if l.Taken != "" { // its trials were interrupted by the loss of the target
+			lost = true
+			interrupted -= m.CountLane(l.Name)[Interrupted]
+		}
+	}
+	byHand := false
 	if k := len(m.Sessions); k > 0 {
-		interrupted = interrupted || m.Sessions[k-1].Interrupted
+		byHand = m.Sessions[k-1].Interrupted
 	}
 	for _, b := range m.FinalBoots() {
 		failed = failed || b.Result.Outcome == BootFailed
@@ -126,7 +133,7 @@ func (m *Model) ExitStatus() int {
 		lost = lost || l.Quarantined
 	}
 	switch {
-	case interrupted:
+	case byHand || interrupted > 0:
 		return ExitInterrupted
 	case lost:
 		return ExitInfrastructure

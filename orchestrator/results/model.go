@@ -45,6 +45,7 @@ type LaneState struct {
 	Ended       time.Time `json:"ended,omitzero"` // zero: not ended
 	Quarantined bool      `json:"quarantined,omitempty"`
 	Reason      string    `json:"reason,omitempty"` // of the quarantine: its first cause
+	Taken       string    `json:"taken,omitempty"`  // how another controller got the target in the middle; "": it did not
 	Cut         *Cut      `json:"cut,omitempty"`    // what its newest session left out; nil: nothing
 
 	knobs []KnobChange // set and not restored
@@ -133,7 +134,7 @@ func (m *Model) addLane(r *Record) {
 	l := m.lane(r.Lane)
 	switch {
 	case strings.HasPrefix(r.Note, NoteBegan): // also a rerun's: judged by the final state
-		l.Began, l.Ended, l.Quarantined, l.Reason, l.Cut = r.At, time.Time{}, false, "", nil
+		l.Began, l.Ended, l.Quarantined, l.Reason, l.Taken, l.Cut = r.At, time.Time{}, false, "", "", nil
 	case strings.HasPrefix(r.Note, NoteQuarantined):
 		if !l.Quarantined {
 			l.Quarantined, l.Reason = true, r.Reason
@@ -141,6 +142,9 @@ func (m *Model) addLane(r *Record) {
 		l.Ended = r.At
 	case strings.HasPrefix(r.Note, NoteEnded), strings.HasPrefix(r.Note, NoteInterrupted):
 		l.Ended = r.At
+		if strings.HasPrefix(r.Note, NoteInterrupted) {
+			l.Taken = r.Reason
+		}
 	}
 }
 

@@ -129,7 +129,7 @@ func (j *Journal) onlyPlanned(p PlanSummary) {
 		switch {
 		case len(lanes) > 0 && r.Lane != "" && !lanes[r.Lane]:
 			what = fmt.Sprintf("lane %q", r.Lane)
-		case r.Slot != nil && len(cells) > 0 && !cells[r.Slot.Cell]:
+		case r.Slot != nil && r.Slot.Workload != "" && len(cells) > 0 && !cells[r.Slot.Cell]: // a note may be about a boot
 			what = fmt.Sprintf("cell %q", r.Slot.Cell)
 		case r.Slot != nil && r.Lane != "" && r.Slot.Target != r.Lane:
 			what = fmt.Sprintf("target %q, written by lane %q", r.Slot.Target, r.Lane)
