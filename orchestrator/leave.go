@@ -9,6 +9,7 @@ import (
 
 	"kernsweep/orchestrator/results"
 	"kernsweep/targets"
+	"kernsweep/workloads/deploy"
 )
 
 // cleanupTime bounds what a lane does after its last trial or after Ctrl-C,
@@ -33,6 +34,7 @@ func (l *lane) leave(ctx context.Context) {
 	if err != nil {
 		l.note(ctx)("what kernsweep put on the target could not be removed: " + err.Error())
 	}
+	l.clearLegacy(ctx)
 	if l.target.Held != nil {
 		_ = l.target.Held.Close()
 		l.target.Held = nil
@@ -44,6 +46,25 @@ func (l *lane) leave(ctx context.Context) {
 				l.log.Warn("driver did not close", zap.Error(err))
 			}
 		}
+	}
+}
+
+// clearLegacy removes what the controller before this one left on the target, in
+// a lane that had nothing to measure any more and so put no agent there itself.
+func (l *lane) clearLegacy(ctx context.Context) {
+	if l.before == nil || !l.before.open || l.pushed != nil || l.robbed(ctx) != nil ||
+		l.stranded || targets.TraitsOf(l.target.Boot).Local {
+		return
+	}
+	l.settle()
+	ctx, cancel := targets.Afterwards(ctx, cleanupTime)
+	defer cancel()
+	err := l.reach(ctx)
+	if err == nil {
+		err = deploy.EndLeftovers(ctx, l.target.Held, deploy.Options{Bare: true, Spare: l.r.spare(), Log: l.log, Note: l.note(ctx)})
+	}
+	if err != nil {
+		l.note(ctx)("what the controller before put on the target could not be looked for: " + err.Error())
 	}
 }
 

@@ -133,7 +133,7 @@ func (l *SimLab) Ran() ([]SimExec, error) {
 func (l *SimLab) Forget() error {
 	for _, m := range l.Machines {
 		m.mu.Lock()
-		m.panics, m.boots, m.cutIn, m.gone = nil, map[string]int{}, 0, false
+		m.panics, m.boots, m.cutIn, m.gone, m.goneFrom = nil, map[string]int{}, 0, false, ""
 		kernel := m.kernel
 		m.mu.Unlock()
 		if kernel != SimGood {

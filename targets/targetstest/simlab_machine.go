@@ -38,6 +38,7 @@ type SimMachine struct {
 
 	listener net.Listener // its SSH server; nil: down
 	gone     bool
+	goneFrom string         // a kernel
 	boots    map[string]int // kernel -> times it was started
 	panics   map[string][]int
 	cutIn    int // trials until the link is cut; 0: never

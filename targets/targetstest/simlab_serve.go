@@ -39,10 +39,17 @@ func (m *SimMachine) Gone() {
 	m.down()
 }
 
-// Back is the end of Gone: the machine is there again, in its known-good kernel.
+// GoneFrom takes the machine away for good at the first start of a kernel.
+func (m *SimMachine) GoneFrom(kernel string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.goneFrom = kernel
+}
+
+// Back is the end of GoneFrom: the machine is there again, in its known-good kernel.
 func (m *SimMachine) Back() error {
 	m.mu.Lock()
-	m.gone = false
+	m.gone, m.goneFrom = false, ""
 	m.mu.Unlock()
 	return m.start(SimGood, "")
 }

@@ -40,6 +40,7 @@ func (m *SimMachine) start(kernel, nonce string) error {
 	m.down()
 	m.mu.Lock()
 	m.boots[kernel]++
+	m.gone = m.gone || kernel == m.goneFrom
 	n, gone := m.boots[kernel], m.gone
 	panics := false
 	for _, p := range m.panics[kernel] {

@@ -38,6 +38,9 @@ type Options struct {
 	// Spare lists spools there that are to be taken up again (Resuming): the tasks
 	// behind them are no leftovers.
 	Spare []string
+	// Bare leaves no agent of an earlier run on a target either, though another run
+	// could use it.
+	Bare bool
 	// Redial reaches the same boot again after a lost link; the caller owns the
 	// Conn. nil: a lost link is final.
 	Redial func(context.Context) (targets.Conn, error)

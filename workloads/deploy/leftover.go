@@ -34,7 +34,7 @@ type leftover struct {
 
 // EndLeftovers ends what earlier runs left running on the machine behind conn and
 // removes its files, as Install does, and needs no agent there. Of the options
-// it heeds Instance, Spare, Note and Log. Its error is the link's.
+// it heeds Instance, Spare, Bare, Note and Log. Its error is the link's.
 func EndLeftovers(ctx context.Context, conn targets.Conn, o Options) error {
 	a := &Agent{o: o.filled(), conn: conn}
 	m, err := survey(ctx, conn)
@@ -117,7 +117,7 @@ func (a *Agent) agentLeft(file string, old bool) bool {
 	if o, owned := ownerIn(agentPattern.FindStringSubmatch(file)); owned && o.machine == here() {
 		return o.gone()
 	}
-	return old
+	return old || a.o.Bare && a.o.Instance == ""
 }
 
 // sweep ends and removes leftovers; each is told. An error is the link's.
