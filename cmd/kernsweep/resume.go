@@ -59,8 +59,10 @@ func (a *app) resume(c *cobra.Command, run *results.Run, l later) error {
 	}
 	p := orchestrator.Remaining(lab, &whole, state.Model, orchestrator.Rerun{Session: rerun, Plan: &again})
 	if len(p.Lanes) == 0 && orderly(state.Model) {
-		if err := a.tidy(c.Context(), run); err != nil {
-			return &statusError{exitInfra, err}
+		if h, _ := run.HeldBy(); h.PID != 0 {
+			if err := a.tidy(c.Context(), run); err != nil {
+				return &statusError{exitInfra, err}
+			}
 		}
 		fmt.Fprintf(a.err, "nothing to resume: every trial of %s has its verdict\n", run.Name())
 		return a.finish(run)
