@@ -2,7 +2,6 @@ package orchestrator
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -120,9 +119,8 @@ func (s *session) judge(ctx context.Context, b plan.Boot, err error) {
 		j.Outcome, j.Reason = results.Lost, err.Error()
 	}
 	s.lane.record(ctx, results.Record{Kind: results.KindBoot, Outcome: j.Outcome, Reason: j.Reason, Boot: &j})
-	raw, _ := json.MarshalIndent(j, "", "  ")
-	if err := os.WriteFile(filepath.Join(s.dir, "boot.json"), append(raw, '\n'), 0o666); err != nil {
-		s.note(ctx)("boot.json: " + err.Error())
+	if err := s.r.Run.WriteJSON(filepath.Join(s.dir, "boot.json"), j); err != nil {
+		s.note(ctx)(err.Error())
 	}
 }
 

@@ -2,7 +2,6 @@ package orchestrator
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -177,11 +176,7 @@ func isLink(err error) bool {
 
 // writeJSON leaves the verdict beside the raw files.
 func (t *trial) writeJSON(ctx context.Context, rec results.Record) {
-	raw, err := json.MarshalIndent(rec, "", "  ")
-	if err == nil {
-		err = os.WriteFile(filepath.Join(t.dir, "trial.json"), append(raw, '\n'), 0o666)
-	}
-	if err != nil {
-		t.note(ctx)("trial.json: " + err.Error())
+	if err := t.r.Run.WriteJSON(filepath.Join(t.dir, "trial.json"), rec); err != nil {
+		t.note(ctx)(err.Error())
 	}
 }

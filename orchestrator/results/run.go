@@ -177,6 +177,19 @@ func (r *Run) WriteFile(name string, data []byte) error {
 	return nil
 }
 
+// WriteJSON writes v to a file inside the run directory, named by its path as
+// BootDir and TrialDir give it, in the way of WriteFile.
+func (r *Run) WriteJSON(path string, v any) error {
+	name, err := filepath.Rel(r.dir, path)
+	if err != nil || !filepath.IsLocal(name) {
+		return fmt.Errorf("run %s: %q is outside the run directory", r.dir, path)
+	}
+	if err := writeJSON(path, v); err != nil {
+		return fmt.Errorf("run %s: %s: %w", r.dir, name, err)
+	}
+	return nil
+}
+
 // Journal reads the run's journal. The writer is not disturbed: a record that
 // is just being written is not there yet.
 func (r *Run) Journal() (*Journal, error) {
