@@ -18,12 +18,11 @@ type Keeper struct {
 	say   func(string)
 	start string // of this process
 
-	mu      sync.Mutex
-	holder  Holder
-	holds   map[string]*hold // by id
-	stop    context.CancelFunc
-	ended   chan struct{} // closed once the renewing goroutine is; nil: none runs
-	trouble string        // of the last renewal
+	mu     sync.Mutex
+	holder Holder
+	holds  map[string]*hold // by id
+	stop   context.CancelFunc
+	ended  chan struct{} // closed once the renewing goroutine is; nil: none runs
 }
 
 // hold is one key that is ours.
@@ -113,6 +112,7 @@ func (k *Keeper) keep(ctx context.Context, ended chan struct{}) {
 	defer close(ended)
 	next := time.NewTimer(k.f.times.renew)
 	defer next.Stop()
+	trouble := "" // of the last renewal
 	for {
 		select {
 		case <-ctx.Done():
@@ -125,28 +125,27 @@ func (k *Keeper) keep(ctx context.Context, ended chan struct{}) {
 			k.touch()
 			wait /= 5
 		}
-		k.report(ctx, err)
+		if ctx.Err() == nil {
+			trouble = k.report(trouble, err)
+		}
 		next.Reset(wait)
 	}
 }
 
-// report says trouble with the renewal once, and its end.
-func (k *Keeper) report(ctx context.Context, err error) {
-	if ctx.Err() != nil {
-		return
-	}
-	text := ""
+// report says trouble with the renewal once, and its end, and returns it: before
+// is what it was.
+func (k *Keeper) report(before string, err error) (trouble string) {
 	if err != nil {
-		text = err.Error()
+		trouble = err.Error()
 	}
 	switch {
-	case text == k.trouble:
-	case text == "":
+	case trouble == before:
+	case trouble == "":
 		k.say("the leases are renewed again")
 	default:
-		k.say("the leases could not be renewed, which is tried again: " + text)
+		k.say("the leases could not be renewed, which is tried again: " + trouble)
 	}
-	k.trouble = text
+	return trouble
 }
 
 // mine lists what is held, in key order.
