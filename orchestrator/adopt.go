@@ -129,19 +129,14 @@ func (s *session) reattach(ctx context.Context, of *results.Trial, a *results.At
 		return false
 	}
 	defer release()
-	judged := results.Record{Kind: results.KindJudged, Slot: &t.slot, Attempt: a.Number}
 	err = t.rejoin(ctx, a)
 	if gone := unattachable(err); gone != "" {
-		judged.Outcome, judged.Reason = results.Interrupted, "the controller stopped, and what the agent measured cannot be had: "+gone
-		s.lane.record(ctx, judged)
+		s.lane.record(ctx, results.Record{Kind: results.KindJudged, Slot: &t.slot, Attempt: a.Number, Outcome: results.Interrupted,
+			Reason: "the controller stopped, and what the agent measured cannot be had: " + gone})
 		return false
 	}
-	t.end(ctx, err)
 	t.notes = append(t.notes, "resumed: a new controller took this trial over from the agent; the console was not watched in between")
-	t.judge(ctx, err, &judged)
-	t.pardon(ctx, &judged)
-	s.lane.record(ctx, judged)
-	t.writeJSON(ctx, judged)
+	judged := t.finish(ctx, err)
 	return judged.Outcome != results.Interrupted && judged.Outcome != results.Lost
 }
 
@@ -152,7 +147,7 @@ func (t *trial) rejoin(ctx context.Context, a *results.Attempt) error {
 		return deploy.ErrNotBegun
 	}
 	if !a.Ended.IsZero() {
-		t.ended, t.how = true, results.Record{Outcome: a.Outcome, Reason: a.Reason}
+		t.ended, t.how = true, results.Record{Outcome: a.Outcome, Reason: a.Reason, Note: a.How}
 	}
 	mark, err := os.ReadFile(filepath.Join(t.dir, markFile))
 	if err != nil {

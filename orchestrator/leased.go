@@ -26,7 +26,7 @@ func (l *lane) leased(ctx context.Context) (guarded context.Context, done func()
 // robbed says whether another process took over the target, or a peer of its
 // trials. A target that is not ours any more is left as it is.
 func (l *lane) robbed(ctx context.Context) error {
-	if err := l.r.Leases.check(ctx, l.conf.Name); err != nil {
+	if err := l.r.Leases.check(context.WithoutCancel(ctx), l.conf.Name); err != nil { // also after Ctrl-C
 		l.letGo(ctx, err)
 		return err
 	}

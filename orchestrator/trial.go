@@ -111,22 +111,29 @@ func (s *session) trial(ctx context.Context, slot results.Slot) (results.Outcome
 		return results.Lost, err.Error()
 	}
 	s.lane.record(ctx, rec(results.KindStarted))
-	runErr := t.run(ctx)
+	judged := t.finish(ctx, t.run(ctx))
+	return judged.Outcome, judged.Reason
+}
+
+// finish takes a trial that ended with runErr to its verdict.
+func (t *trial) finish(ctx context.Context, runErr error) results.Record {
 	t.end(ctx, runErr)
-	judged := rec(results.KindJudged)
+	judged := results.Record{Kind: results.KindJudged, Slot: &t.slot, Attempt: t.attempt}
 	t.judge(ctx, runErr, &judged)
 	t.pardon(ctx, &judged)
 	if err := settleFiles(t.dir); err != nil {
-		if e := s.r.disk(err); e != nil {
+		if e := t.r.disk(err); e != nil {
 			judged.Outcome, judged.Reason = results.Interrupted, e.Error()
+		} else {
+			t.note(ctx)("the files of " + t.slot.Cell.String() + " may not outlive a power cut: " + err.Error())
 		}
 	}
-	if err := s.r.locks.broken(context.WithoutCancel(ctx), t.lockNames()...); err != nil && judged.Outcome == results.OK {
+	if err := t.r.locks.broken(context.WithoutCancel(ctx), t.lockNames()...); err != nil && judged.Outcome == results.OK {
 		judged.Outcome, judged.Reason = results.Invalid, "it was not alone any more: "+err.Error()
 	}
-	s.lane.record(ctx, judged)
+	t.lane.record(ctx, judged)
 	t.writeJSON(ctx, judged)
-	return judged.Outcome, judged.Reason
+	return judged
 }
 
 // trial is one attempt of one slot.

@@ -227,7 +227,7 @@ func (m *Model) addTrial(r *Record) {
 			a.Tasks = append(a.Tasks, *r.Task)
 		}
 	case KindEnded:
-		a.Ended, a.ended, a.how, a.to = r.At, r.Outcome, r.Note, m.moment(r)
+		a.Ended, a.ended, a.How, a.to = r.At, r.Outcome, r.Note, m.moment(r)
 		if r.Outcome != "" && r.Outcome != OK {
 			a.Outcome, a.Reason = r.Outcome, r.Reason
 		}

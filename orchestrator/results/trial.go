@@ -21,8 +21,8 @@ type Attempt struct {
 	Summary *Activity
 	Session int    // the controller's that made it, from 1
 	Tasks   []Task // that its agents began, oldest first
+	How     string // the ended record's note: the agent's last word
 
-	how    string // the ended record's note
 	judged bool
 	ended  Outcome // what the ended record said
 
@@ -129,8 +129,8 @@ func (t *Trial) finish() {
 			a.Reason = "started, but no end is recorded: it runs now, or the controller stopped"
 			if !a.Ended.IsZero() {
 				a.Reason = "it ended, but its evidence was not read: the controller stopped"
-				if a.how != "" {
-					a.Reason = fmt.Sprintf("it ended (%s), but its evidence was not read: the controller stopped", a.how)
+				if a.How != "" {
+					a.Reason = fmt.Sprintf("it ended (%s), but its evidence was not read: the controller stopped", a.How)
 				}
 			}
 		}
