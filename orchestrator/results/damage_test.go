@@ -280,3 +280,30 @@ func TestRecordsThatAreTooLong(t *testing.T) {
 		t.Errorf("%d records, %q", len(j.Records), j.Notes)
 	}
 }
+
+// A run.json or a journal that was replaced by another run's is no reason to put
+// every result aside and to measure all of it again.
+func TestJournalOfAnotherRun(t *testing.T) {
+	run := newRun(t)
+	path := filepath.Join(run.Dir(), journalFile)
+	text := strings.Join(night(t, "aabbccddeeff"), "")
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	_, state := run.State()
+	w, err := run.OpenWriter("kim")
+	if err == nil {
+		w.Close()
+	}
+	for _, err := range []error{state, err} {
+		if err == nil || !strings.Contains(err.Error(), "every record of journal.jsonl is of run aabbccddeeff") || !strings.Contains(err.Error(), run.Meta.ID) {
+			t.Errorf("%v", err)
+		}
+	}
+	if b, err := os.ReadFile(path); err != nil || string(b) != text {
+		t.Errorf("the journal was changed: %v", err)
+	}
+	if more, _ := filepath.Glob(filepath.Join(run.Dir(), "journal.damaged*")); len(more) > 0 {
+		t.Error(more)
+	}
+}

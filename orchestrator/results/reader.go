@@ -24,6 +24,7 @@ type Journal struct {
 	Notes []string
 
 	id     string   // the run that the records name; "" = they name none
+	alien  string   // the run that every record names, and it is not this one; "" = there are others, or none
 	lines  [][]byte // of Records, when the reader keeps them
 	lastNo int      // highest Seq seen, doubtful ones included
 	clean  bool     // the file is exactly the lines of Records
@@ -59,7 +60,7 @@ func readJournal(r io.Reader, o reading) (*Journal, error) {
 		return nil, fmt.Errorf("journal: read: %w", err)
 	}
 	s.own(o.id)
-	j := &Journal{Notes: s.notes, clean: s.clean, torn: s.torn, id: s.id}
+	j := &Journal{Notes: s.notes, clean: s.clean, torn: s.torn, id: s.id, alien: s.alien}
 	if len(s.lines) == 0 {
 		j.Notes = append(j.Notes, "nothing recorded: the journal holds no record")
 		return j, nil
@@ -67,6 +68,16 @@ func readJournal(r io.Reader, o reading) (*Journal, error) {
 	j.order(s.lines)
 	j.newer()
 	return j, nil
+}
+
+// mismatch refuses a journal none of whose records is of the run in run.json: one
+// of the two files is another run's, and a repair would put all results aside.
+func (j *Journal) mismatch(id string) error {
+	if j.alien == "" {
+		return nil
+	}
+	return fmt.Errorf("%s is of run %s, but every record of %s is of run %s: one of the two was replaced; put back the right one; nothing was changed",
+		metaFile, id, journalFile, j.alien)
 }
 
 func (j *Journal) noteTorn() {
@@ -86,6 +97,9 @@ func (s *scanner) own(id string) {
 		id = s.mostNamed()
 	}
 	s.id = id
+	if !slices.ContainsFunc(s.lines, func(l rawLine) bool { return l.rec.Run == id }) {
+		s.alien = s.mostNamed()
+	}
 	s.lines = slices.DeleteFunc(s.lines, func(l rawLine) bool {
 		if l.rec.Run == id {
 			return false
@@ -133,6 +147,7 @@ type scanner struct {
 	notes []string
 	torn  string
 	id    string
+	alien string
 	buf   []byte
 }
 

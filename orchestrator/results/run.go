@@ -218,6 +218,9 @@ func (r *Run) readJournal() (*Journal, error) {
 	}
 	defer f.Close()
 	j, err := readJournal(f, reading{id: r.Meta.ID})
+	if err == nil {
+		err = j.mismatch(r.Meta.ID)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("run %s: %w", r.dir, err)
 	}

@@ -99,6 +99,9 @@ func (w *Writer) open() error {
 	if w.Before, err = readJournal(bytes.NewReader(old), reading{id: w.id, keep: true}); err != nil {
 		return err
 	}
+	if err := w.Before.mismatch(w.id); err != nil {
+		return fmt.Errorf("run %s: %w", w.dir, err)
+	}
 	if len(w.Before.Records) > 0 {
 		w.id = w.Before.id // as it was begun
 	}

@@ -38,15 +38,17 @@ secs() {
 	esac
 }
 
-# rec TYPE NAME BODY appends a record with the time in $now.
+# rec TYPE NAME BODY appends a record with the time in $now; a spool that was
+# removed meanwhile is not made anew: nobody would come for it.
 rec() {
+	[ -f "$spool" ] || return 0
 	body=$3$nl
 	printf '%s %s %s%s\n%s\n' "$1" "$now" "${#body}" "${2:+ $2}" "$body" >>"$spool"
 }
 
 # outrec TYPE FILE NAME appends a record with the first bytes of a file.
 outrec() {
-	[ -s "$2" ] || return 0
+	[ -s "$2" ] && [ -f "$spool" ] || return 0
 	len=$(wc -c <"$2")
 	pass='cat'
 	if [ -n "$k1" ] && [ "$len" -gt "$cap" ]; then

@@ -225,3 +225,29 @@ func TestAKilledShellAgentTakesItsTaskAlong(t *testing.T) {
 		})
 	}
 }
+
+// TestShellAgentMakesNoSpoolAnew: whoever removed the spool under it has left, and
+// nobody would come for another.
+func TestShellAgentMakesNoSpoolAnew(t *testing.T) {
+	t.Parallel()
+	for name, shell := range shells() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			file, spool := dir+"/agent.sh", dir+"/kernsweep-x.spool"
+			if err := os.WriteFile(file, []byte(shellAgent), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			argv := append(append([]string{}, shell...), file, "run", "-spool", spool, "-sample", "1s", "exec", "--",
+				"sh", "-c", "rm "+spool+"; sleep 1.5; echo over; kill -TERM $$")
+			if out, err := exec.CommandContext(ctx, argv[0], argv[1:]...).Output(); err == nil || strings.Contains(string(out), "end ") {
+				t.Errorf("%v: %q", err, out)
+			}
+			if b, err := os.ReadFile(spool); err == nil {
+				t.Errorf("the spool is back:\n%s", b)
+			}
+		})
+	}
+}
