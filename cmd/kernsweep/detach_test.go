@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"kernsweep/orchestrator/results"
+	"kernsweep/targets/localproc"
 )
 
 // longer makes the night last until it is stopped.
@@ -301,7 +302,7 @@ func TestSleepless(t *testing.T) {
 		t.Fatal(err)
 	}
 	release()
-	if startOf(pid) != "" {
+	if localproc.Start(pid) != "" {
 		t.Error("the inhibitor outlives its release")
 	}
 	tool("echo 'Failed to inhibit: Access denied' >&2; exit 1\n")

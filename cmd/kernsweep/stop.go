@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"syscall"
@@ -14,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"kernsweep/orchestrator/results"
+	"kernsweep/targets/localproc"
 )
 
 const (
@@ -165,8 +165,7 @@ type controller struct {
 // findController finds the process that a journal's owner record names; nil when it
 // is gone.
 func findController(run *results.Run, h results.Holder) (*controller, error) {
-	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if strings.TrimSpace(string(boot)) != h.BootID {
+	if localproc.BootID() != h.BootID {
 		return nil, fmt.Errorf("run %s is executed by %s, another machine: give the command there", run.Name(), h)
 	}
 	p := &controller{run: run, h: h, fd: -1}
@@ -178,7 +177,7 @@ func findController(run *results.Run, h results.Holder) (*controller, error) {
 		return nil, nil
 	}
 	// Only now: from here on the descriptor means this process.
-	if startOf(h.PID) != h.Start {
+	if localproc.Start(h.PID) != h.Start {
 		p.close()
 		if _, ok := run.HeldBy(); ok {
 			return nil, fmt.Errorf("run %s is executed by %s, which cannot be seen from here (a container?): give the command there", run.Name(), h)
@@ -193,7 +192,7 @@ func (p *controller) interrupt() error {
 	var err error
 	if p.fd >= 0 {
 		err = unix.PidfdSendSignal(p.fd, unix.SIGINT, nil, 0)
-	} else if startOf(p.h.PID) == p.h.Start {
+	} else if localproc.Start(p.h.PID) == p.h.Start {
 		err = syscall.Kill(p.h.PID, syscall.SIGINT)
 	}
 	switch {
@@ -211,7 +210,7 @@ func (p *controller) wait(ctx context.Context, tell func()) (gone bool) {
 	defer tick.Stop()
 	told := time.Now()
 	for {
-		if startOf(p.h.PID) != p.h.Start {
+		if localproc.Start(p.h.PID) != p.h.Start {
 			return true
 		}
 		if tell != nil && time.Since(told) >= stopTell {
@@ -221,7 +220,7 @@ func (p *controller) wait(ctx context.Context, tell func()) (gone bool) {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return startOf(p.h.PID) != p.h.Start
+			return localproc.Start(p.h.PID) != p.h.Start
 		}
 	}
 }
@@ -230,14 +229,4 @@ func (p *controller) close() {
 	if p.fd >= 0 {
 		_ = unix.Close(p.fd)
 	}
-}
-
-// startOf is when a process began, field 22 of /proc/PID/stat, "" when it is gone.
-func startOf(pid int) string {
-	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	f := strings.Fields(string(b[strings.LastIndexByte(string(b), ')')+1:]))
-	if len(f) < 20 || f[0] == "Z" || f[0] == "X" {
-		return ""
-	}
-	return f[19]
 }

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"kernsweep/targets/localproc"
 )
 
 // Keeper takes and renews the leases of one process. It is safe for concurrent
@@ -36,7 +38,7 @@ type hold struct {
 // NewKeeper leases in f for a holder. say is told what a person should know: a
 // takeover, trouble with renewing; it must not block.
 func (f *Folder) NewKeeper(h Holder, say func(string)) *Keeper {
-	_, start, _ := processStat(os.Getpid())
+	start := localproc.Start(os.Getpid())
 	if say == nil {
 		say = func(string) {}
 	}

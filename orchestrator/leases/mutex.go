@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"kernsweep/targets/localproc"
 )
 
 const (
@@ -155,7 +157,7 @@ func (f *Folder) breakLock(held *os.File, path string) {
 // its holder, whose death is seen at once on the same machine.
 func (f *Folder) tryExclusive(watch *stuck) (*guard, error) {
 	path := filepath.Join(f.dir, mutexExcl)
-	_, start, _ := processStat(os.Getpid())
+	start := localproc.Start(os.Getpid())
 	g := &guard{f: f, mark: fmt.Sprintf("%s %d %s %s %s\n", newID(), os.Getpid(), start, f.machine.bootID, f.machine.pids)}
 	err := publish(path, []byte(g.mark))
 	if err == nil {

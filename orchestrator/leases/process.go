@@ -5,9 +5,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"os"
-	"strconv"
-	"strings"
 	"syscall"
+
+	"kernsweep/targets/localproc"
 )
 
 // machine is this controller as records name it.
@@ -18,9 +18,8 @@ func thisMachine() machine {
 	if h, err := os.Hostname(); err == nil {
 		m.host = h
 	}
-	id, _ := os.ReadFile("/proc/sys/kernel/random/boot_id") // without it every other process is a stranger
-	m.bootID = strings.TrimSpace(string(id))
-	m.pids, _ = os.Readlink("/proc/self/ns/pid") // without it pids are compared as they are
+	m.bootID = localproc.BootID() // without it every other process is a stranger
+	m.pids = localproc.Space()    // without it pids are compared as they are
 	return m
 }
 
@@ -40,26 +39,11 @@ func gone(pid int, start string) bool {
 	if err := syscall.Kill(pid, 0); errors.Is(err, syscall.ESRCH) {
 		return true
 	}
-	state, now, ok := processStat(pid)
+	state, now, ok := localproc.Stat(pid)
 	if !ok {
 		return false
 	}
-	return state == "Z" || state == "X" || start != "" && now != start
-}
-
-// processStat is the state and the start time, in clock ticks since boot, of a
-// process: fields 3 and 22 of /proc/PID/stat.
-func processStat(pid int) (state, start string, ok bool) {
-	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		return "", "", false
-	}
-	s := string(b)
-	f := strings.Fields(s[strings.LastIndexByte(s, ')')+1:]) // the name may hold anything
-	if len(f) < 20 {
-		return "", "", false
-	}
-	return f[0], f[19], true
+	return localproc.Dead(state) || start != "" && now != start
 }
 
 func newID() string {

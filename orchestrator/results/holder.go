@@ -11,9 +11,10 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
+
+	"kernsweep/targets/localproc"
 )
 
 // Holder says which process may append to a journal.
@@ -137,12 +138,10 @@ func thisHolder(owner string, now time.Time) Holder {
 	if err != nil {
 		host = "unknown"
 	}
-	id, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	pids, _ := os.Readlink("/proc/self/ns/pid")
 	var token [8]byte
 	rand.Read(token[:]) // never fails (Go 1.24 and later)
-	return Holder{Owner: owner, Host: host, PID: os.Getpid(), Start: processStart(os.Getpid()), PIDs: pids,
-		BootID: strings.TrimSpace(string(id)), Since: now.UTC(), Token: hex.EncodeToString(token[:])}
+	return Holder{Owner: owner, Host: host, PID: os.Getpid(), Start: localproc.Start(os.Getpid()), PIDs: localproc.Space(),
+		BootID: localproc.BootID(), Since: now.UTC(), Token: hex.EncodeToString(token[:])}
 }
 
 // sameKernel says that both run, or ran, on one started machine, whatever
@@ -158,7 +157,7 @@ func (h Holder) Here() bool {
 
 // alive reports whether a holder of this machine and PID namespace still runs.
 func (h Holder) alive() bool {
-	start := processStart(h.PID)
+	start := localproc.Start(h.PID)
 	err := syscall.Kill(h.PID, 0)
 	if h.Start != "" && start == "" {
 		_, e := os.Stat("/proc/" + strconv.Itoa(h.PID))
@@ -168,21 +167,4 @@ func (h Holder) alive() bool {
 		return start == h.Start
 	}
 	return err == nil || errors.Is(err, syscall.EPERM)
-}
-
-// processStart is field 22 of /proc/PID/stat, "" when there is no such process.
-func processStart(pid int) string {
-	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		return ""
-	}
-	s := string(b)
-	f := strings.Fields(s[strings.LastIndexByte(s, ')')+1:]) // the name may hold anything
-	if len(f) < 20 {
-		return ""
-	}
-	if f[0] == "Z" || f[0] == "X" {
-		return "" // dead, only not reaped yet
-	}
-	return f[19]
 }

@@ -15,6 +15,8 @@ import (
 	"syscall"
 
 	"github.com/google/renameio/v2"
+
+	"kernsweep/targets/localproc"
 )
 
 // longestSocket is the longest path of a socket: sun_path of unix(7) without its
@@ -84,8 +86,8 @@ func (g guests) leave(program, target string) (*left, error) {
 	var id [8]byte
 	_, _ = rand.Read(id[:]) // never fails
 	l := &left{g: g, id: hex.EncodeToString(id[:])}
-	l.rec = leftRecord{Program: program, QMP: g.socket(l.id), Target: target, Boot: bootID(), PIDs: pidSpace()}
-	l.rec.Controller.PID, l.rec.Controller.Start = os.Getpid(), startOf(os.Getpid())
+	l.rec = leftRecord{Program: program, QMP: g.socket(l.id), Target: target, Boot: localproc.BootID(), PIDs: localproc.Space()}
+	l.rec.Controller.PID, l.rec.Controller.Start = os.Getpid(), localproc.Start(os.Getpid())
 	if len(l.rec.QMP) > longestSocket {
 		return nil, fmt.Errorf("%s is too long a path for a socket", l.rec.QMP)
 	}
@@ -108,7 +110,7 @@ func (l *left) started(pid int) error {
 	if l == nil {
 		return nil
 	}
-	l.rec.PID, l.rec.Start = pid, startOf(pid)
+	l.rec.PID, l.rec.Start = pid, localproc.Start(pid)
 	return l.write()
 }
 
@@ -130,30 +132,6 @@ func (l *left) remove() {
 	}
 	_ = os.Remove(l.g.socket(l.id)) // QEMU may have done so
 	_ = os.Remove(l.record())
-}
-
-// startOf is when a process started: field 22 of /proc/PID/stat, in ticks since
-// the machine's boot. It is "" for one that is gone or dead.
-func startOf(pid int) string {
-	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		return ""
-	}
-	f := strings.Fields(string(b[strings.LastIndexByte(string(b), ')')+1:])) // the name may hold anything
-	if len(f) < 20 || f[0] == "Z" || f[0] == "X" {
-		return ""
-	}
-	return f[19]
-}
-
-func bootID() string {
-	b, _ := os.ReadFile("/proc/sys/kernel/random/boot_id") // "" is like no other
-	return strings.TrimSpace(string(b))
-}
-
-func pidSpace() string {
-	s, _ := os.Readlink("/proc/self/ns/pid") // "" where the kernel has none
-	return s
 }
 
 // EndLeft ends the QEMU processes whose controller was killed and that live on

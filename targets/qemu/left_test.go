@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"kernsweep/targets/localproc"
 	"kernsweep/targets/targetstest"
 )
 
@@ -104,14 +105,14 @@ func TestLeft(t *testing.T) {
 			return stray(t, "/bin/sh", "-c", "while :; do sleep 300; done")
 		}},
 		"controller lives": {change: func(_ *testing.T, l *left) {
-			l.rec.Controller.PID, l.rec.Controller.Start = os.Getpid(), startOf(os.Getpid())
+			l.rec.Controller.PID, l.rec.Controller.Start = os.Getpid(), localproc.Start(os.Getpid())
 		},
 			want: outcome{kept: true}},
 		"controller's number taken": {change: func(_ *testing.T, l *left) { l.rec.Controller.PID, l.rec.Controller.Start = os.Getpid(), "1" },
 			want: outcome{ended: true, note: "left by a killed controller"}},
 		"before a reboot":   {change: func(_ *testing.T, l *left) { l.rec.Boot = "other" }},
 		"another container": {change: func(_ *testing.T, l *left) { l.rec.PIDs = "pid:[1]" }, want: outcome{kept: true}},
-		"number of init":    {change: func(_ *testing.T, l *left) { l.rec.PID, l.rec.Start = 1, startOf(1) }, want: outcome{note: "names no process"}},
+		"number of init":    {change: func(_ *testing.T, l *left) { l.rec.PID, l.rec.Start = 1, localproc.Start(1) }, want: outcome{note: "names no process"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -123,7 +124,7 @@ func TestLeft(t *testing.T) {
 				c.process = sleeper
 			}
 			pid := c.process(t, l)
-			l.rec.PID, l.rec.Start = pid, startOf(pid)
+			l.rec.PID, l.rec.Start = pid, localproc.Start(pid)
 			l.rec.Controller.PID, l.rec.Controller.Start = 1<<22+1, "1" // no process has this number
 			if c.change != nil {
 				c.change(t, l)
@@ -131,12 +132,12 @@ func TestLeft(t *testing.T) {
 			if err := l.write(); err != nil {
 				t.Fatal(err)
 			}
-			start := startOf(pid)
+			start := localproc.Start(pid)
 			var notes []string
 			if err := l.g.endLeft(t.Context(), func(s string) { notes = append(notes, s) }); err != nil {
 				t.Fatal(err)
 			}
-			if ended := startOf(pid) != start; ended != c.want.ended {
+			if ended := localproc.Start(pid) != start; ended != c.want.ended {
 				t.Errorf("ended %v", ended)
 			}
 			if _, err := os.Stat(l.record()); (err == nil) != c.want.kept {
@@ -173,7 +174,7 @@ func TestLeftSocketOfAnother(t *testing.T) {
 		b, _ := io.ReadAll(c) // until it is closed
 		said <- string(b)
 	}()
-	l.rec.PID, l.rec.Start, l.rec.Controller.Start = pid, startOf(pid), "1"
+	l.rec.PID, l.rec.Start, l.rec.Controller.Start = pid, localproc.Start(pid), "1"
 	if err := l.write(); err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +198,7 @@ func TestLeftStopped(t *testing.T) {
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	l.rec.PID, l.rec.Start, l.rec.Controller.Start = pid, startOf(pid), "1"
+	l.rec.PID, l.rec.Start, l.rec.Controller.Start = pid, localproc.Start(pid), "1"
 	if err := l.write(); err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +206,7 @@ func TestLeftStopped(t *testing.T) {
 	if err := l.g.endLeft(t.Context(), func(s string) { note = s }); err != nil {
 		t.Fatal(err)
 	}
-	if took := time.Since(begin); startOf(pid) != "" || !strings.Contains(note, "SIGKILL") || took > 2*quitWait+killWait {
+	if took := time.Since(begin); localproc.Start(pid) != "" || !strings.Contains(note, "SIGKILL") || took > 2*quitWait+killWait {
 		t.Errorf("after %s: %q", took, note)
 	}
 }
@@ -285,20 +286,20 @@ func TestLeftByKilledController(t *testing.T) {
 	g := guests{filepath.Join(dir, fmt.Sprintf("kernsweep-guests-%d", os.Getuid()))}
 	var notes []string
 	note := func(s string) { notes = append(notes, s) }
-	if err := g.endLeft(t.Context(), note); err != nil || len(notes) > 0 || startOf(pid) == "" {
+	if err := g.endLeft(t.Context(), note); err != nil || len(notes) > 0 || localproc.Start(pid) == "" {
 		t.Fatalf("with a living controller: %v, %q", err, notes)
 	}
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait() // killed
-	if startOf(pid) == "" {
+	if localproc.Start(pid) == "" {
 		t.Fatal("QEMU went with its controller")
 	}
 	if err := g.endLeft(t.Context(), note); err != nil {
 		t.Fatal(err)
 	}
-	if startOf(pid) != "" || len(notes) != 1 || !strings.Contains(notes[0], "target orphan") || !strings.Contains(notes[0], "quit over QMP") {
+	if localproc.Start(pid) != "" || len(notes) != 1 || !strings.Contains(notes[0], "target orphan") || !strings.Contains(notes[0], "quit over QMP") {
 		t.Errorf("notes %q", notes)
 	}
 	if rest, err := os.ReadDir(g.dir); err != nil || len(rest) != 0 {

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"kernsweep/targets/localproc"
 )
 
 // Deadlines for a process that was left: to answer and quit, and to die.
@@ -59,19 +61,19 @@ func (g guests) look(ctx context.Context, id string, note func(string)) error {
 		note(fmt.Sprintf("%s is no record of a QEMU process, and is removed: %v", l.record(), err))
 		l.remove()
 		return nil
-	case r.PIDs != pidSpace():
+	case r.PIDs != localproc.Space():
 		return nil // of another container, where these numbers mean other processes
-	case r.Boot != bootID():
+	case r.Boot != localproc.BootID():
 		l.remove() // this machine's reboot ended it
 		return nil
-	case r.Controller.Start != "" && startOf(r.Controller.PID) == r.Controller.Start:
+	case r.Controller.Start != "" && localproc.Start(r.Controller.PID) == r.Controller.Start:
 		return nil // its controller lives
 	case r.PID == 0:
 		if r.PID, err = r.listens(ctx); err != nil {
 			l.remove() // it did not start
 			return nil
 		}
-		r.Start = startOf(r.PID)
+		r.Start = localproc.Start(r.PID)
 	}
 	if !r.is() {
 		l.remove() // it is gone; another process may have its number
@@ -118,7 +120,7 @@ func readLeft(path string) (leftRecord, error) {
 // is says that the recorded process lives: the number, when it started, and its
 // own socket on its command line.
 func (r leftRecord) is() bool {
-	if startOf(r.PID) != r.Start {
+	if localproc.Start(r.PID) != r.Start {
 		return false
 	}
 	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", r.PID))
@@ -220,11 +222,11 @@ func (r leftRecord) gone(ctx context.Context, limit time.Duration) bool {
 	defer stop()
 	tick := time.NewTicker(gonePoll)
 	defer tick.Stop()
-	for startOf(r.PID) == r.Start {
+	for localproc.Start(r.PID) == r.Start {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return startOf(r.PID) != r.Start
+			return localproc.Start(r.PID) != r.Start
 		}
 	}
 	return true

@@ -9,14 +9,15 @@ import (
 	"os"
 	"regexp"
 	"strconv"
-	"strings"
 	"syscall"
+
+	"kernsweep/targets/localproc"
 )
 
 // Instance names this process among all that share machines with it: the
 // machine it runs on in this boot, its pid and its start time. Names of files on
 // other machines hold it, so that the file's owner can be found again.
-func Instance() string { return owner{here(), os.Getpid(), startOf("self")}.String() }
+func Instance() string { return owner{here(), os.Getpid(), startOf(os.Getpid())}.String() }
 
 // owner is an Instance, read.
 type owner struct {
@@ -29,25 +30,21 @@ func (o owner) String() string { return o.machine + "-" + strconv.Itoa(o.pid) + 
 
 // here stands for this boot of this machine, as far as pids are valid.
 func here() string {
-	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if err != nil {
-		name, _ := os.Hostname() // without /proc there is no better name
-		id = []byte(name)
+	id := localproc.BootID()
+	if id == "" {
+		id, _ = os.Hostname() // without /proc there is no better name
 	}
-	pids, _ := os.Readlink("/proc/self/ns/pid") // "" where the kernel has no namespaces
-	sum := sha256.Sum256(append(id, pids...))
+	sum := sha256.Sum256([]byte(id + localproc.Space()))
 	return hex.EncodeToString(sum[:4])
 }
 
-// startOf is field 22 of /proc/PID/stat, "0" when it cannot be read.
-func startOf(pid string) string {
-	b, _ := os.ReadFile("/proc/" + pid + "/stat")
-	s := string(b)
-	f := strings.Fields(s[strings.LastIndexByte(s, ')')+1:])
-	if len(f) < 20 || f[0] == "Z" {
-		return "0"
+// startOf is when a process that lives began, "0" when it does not, or cannot be
+// looked at.
+func startOf(pid int) string {
+	if s := localproc.Start(pid); s != "" {
+		return s
 	}
-	return f[19]
+	return "0"
 }
 
 // gone reports whether o is a process of this machine that has ended. Of others
@@ -59,7 +56,7 @@ func (o owner) gone() bool {
 	if o.start == "0" { // of a machine without /proc
 		return errors.Is(syscall.Kill(o.pid, 0), syscall.ESRCH)
 	}
-	return startOf(strconv.Itoa(o.pid)) != o.start
+	return startOf(o.pid) != o.start
 }
 
 // newSpool is a name for a new spool.

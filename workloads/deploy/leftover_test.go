@@ -158,7 +158,7 @@ func TestWhatIsNotOursIsNotKilled(t *testing.T) {
 				write(t, f, fmt.Sprintf("some-spool 1\nbegin 1 20\npid=%d\nstart=%s\n", pid, start))
 			}, false, "", true, "is none: left as it is"},
 		{"pid 1", "kernsweep-" + gone + "-0123456789ab.spool",
-			func(t *testing.T, f string, _ int, _ string) { spoolOf(t, f, 1, startOf("1")) }, false, "", true, "is none"},
+			func(t *testing.T, f string, _ int, _ string) { spoolOf(t, f, 1, startOf(1)) }, false, "", true, "is none"},
 		{"no number", "kernsweep-" + gone + "-0123456789ab.spool",
 			func(t *testing.T, f string, pid int, start string) {
 				write(t, f, fmt.Sprintf("%sbegin 1 20\npid=-%d\nstart=%s\n", wire.Magic, pid, start))
@@ -177,7 +177,7 @@ func TestWhatIsNotOursIsNotKilled(t *testing.T) {
 			t.Parallel()
 			dir, c := t.TempDir(), innocent(t)
 			file := filepath.Join(dir, k.file)
-			k.write(t, file, c.Process.Pid, startOf(itoa(c.Process.Pid)))
+			k.write(t, file, c.Process.Pid, startOf(c.Process.Pid))
 			if k.old {
 				past := time.Now().Add(-49 * time.Hour)
 				for _, f := range []string{file, file + ".reserve"} {
@@ -197,7 +197,7 @@ func TestWhatIsNotOursIsNotKilled(t *testing.T) {
 			if all := strings.Join(notes, "\n"); !strings.Contains(all, k.note) || k.note == "" && len(notes) > 1 {
 				t.Errorf("notes %q", notes)
 			}
-			if startOf(itoa(c.Process.Pid)) == "0" {
+			if startOf(c.Process.Pid) == "0" {
 				t.Error("an innocent process was killed")
 			}
 		})

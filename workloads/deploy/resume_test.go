@@ -197,7 +197,7 @@ func killAgent(t *testing.T, spool string) {
 	if err := p.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "the agent's end", func() bool { return startOf(itoa(pid)) == "0" })
+	await(t, "the agent's end", func() bool { return startOf(pid) == "0" })
 }
 
 // A task whose deadline passes while nobody watches has timed out as usual.

@@ -157,7 +157,7 @@ func (r *run) args() []string {
 		v = append(v, "-udp")
 	}
 	if r.a.o.Instance != "" && r.a.kind == "go" && r.a.canResume() { // the controller: a peer is of no use without us
-		v = append(v, "-owner", strconv.Itoa(os.Getpid())+"-"+startOf("self"))
+		v = append(v, "-owner", strconv.Itoa(os.Getpid())+"-"+startOf(os.Getpid()))
 	}
 	for _, e := range t.Env {
 		v = append(v, "-env", e)

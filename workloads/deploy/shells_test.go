@@ -82,7 +82,7 @@ func TestEveryShellEndsTasks(t *testing.T) {
 					t.Errorf("left: %v", left)
 				}
 				files, _ := filepath.Glob(spool + "*")
-				if _, err := os.Stat("/proc/" + itoa(c.Process.Pid) + "/environ"); !dead && err == nil && startOf(itoa(c.Process.Pid)) != "0" || len(files) > 0 {
+				if _, err := os.Stat("/proc/" + itoa(c.Process.Pid) + "/environ"); !dead && err == nil && startOf(c.Process.Pid) != "0" || len(files) > 0 {
 					t.Errorf("the agent or its files are left: %v", files)
 				}
 			})
