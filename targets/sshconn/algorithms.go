@@ -32,9 +32,9 @@ func clientConfig(h host, keys *hostKeyCheck, a *authentication) *ssh.ClientConf
 
 // hostKeyAlgorithms puts those that known_hosts can verify first, and after
 // them the others, so that a changed key is reported as one instead of as a
-// lack of common algorithms. Signatures with SHA-1 are for legacy devices. RSA comes last: Dropbear 2022.83 agrees to RSA
-// signatures without having an RSA key, and then fails an assertion.
-// h.noRSA leaves RSA out altogether.
+// lack of common algorithms. Signatures with SHA-1 are for legacy devices. RSA
+// comes last: Dropbear 2022.83 agrees to RSA signatures without having an RSA
+// key, and then fails an assertion. h.noRSA leaves RSA out altogether.
 func hostKeyAlgorithms(preferred []string, h host) []string {
 	all := slices.Concat(preferred, []string{
 		ssh.KeyAlgoED25519, ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384, ssh.KeyAlgoECDSA521,
@@ -52,7 +52,9 @@ func hostKeyAlgorithms(preferred []string, h host) []string {
 
 // withoutSHA1 leaves out what OpenSSH does not offer by itself either.
 func withoutSHA1(all []string) []string {
-	return slices.DeleteFunc(slices.Clone(all), func(s string) bool { return strings.HasSuffix(s, "sha1") && s != "hmac-sha1" || s == "hmac-sha1-96" })
+	return slices.DeleteFunc(slices.Clone(all), func(s string) bool {
+		return strings.HasSuffix(s, "sha1") && s != "hmac-sha1" || s == "hmac-sha1-96"
+	})
 }
 
 func isRSA(algorithm string) bool {

@@ -73,7 +73,7 @@ func (c *conn) transferError(ctx context.Context, op, path string, err error) er
 	var link *targets.LinkError
 	switch {
 	case errors.As(err, &link):
-		return &targets.LinkError{Phase: "transfer", Err: fmt.Errorf("%s %s: %w", op, path, link.Err)}
+		return &targets.LinkError{Phase: "transfer", Hop: link.Hop, Err: fmt.Errorf("%s %s: %w", op, path, link.Err)}
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 	case ctx.Err() != nil:
 		err = ctx.Err()
