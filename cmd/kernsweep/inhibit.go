@@ -88,12 +88,17 @@ func (s sleepless) hold(what string) (release func()) {
 		close(stop)
 		<-watched
 		in.Close()
-		end := time.AfterFunc(time.Second, func() { _ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL) })
-		defer end.Stop()
-		select { // Wait has one reader
-		case <-over:
-		case <-time.After(3 * time.Second):
-		}
+		letGo(c.Process.Pid, over)
+	}
+}
+
+// letGo waits for the end of an inhibitor that was told to end, and makes sure of it.
+func letGo(pid int, over <-chan error) {
+	end := time.AfterFunc(time.Second, func() { _ = syscall.Kill(-pid, syscall.SIGKILL) })
+	defer end.Stop()
+	select { // Wait has one reader
+	case <-over:
+	case <-time.After(3 * time.Second):
 	}
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kernsweep/orchestrator/store"
 	"kernsweep/workloads/agentbin"
 )
 
@@ -41,7 +43,7 @@ func ownHash() string {
 	if err != nil {
 		return "unknown"
 	}
-	h, err := hashFile(path)
+	h, err := store.Hash(context.Background(), path)
 	if err != nil {
 		return "unknown"
 	}
