@@ -4,8 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"syscall"
 	"testing"
+
+	"kernsweep/targets"
 )
 
 func TestDiskTroubleIsTheRunsOwn(t *testing.T) {
@@ -14,14 +17,19 @@ func TestDiskTroubleIsTheRunsOwn(t *testing.T) {
 		err  error
 		want bool
 	}{
-		"a full disk of the runs":  {full, true},
-		"it turned read-only":      {&fs.PathError{Op: "mkdir", Path: "/runs/r1/t", Err: syscall.EROFS}, true},
-		"a serial port that went":  {&fs.PathError{Op: "read", Path: "/dev/ttyUSB0", Err: syscall.EIO}, false},
-		"the target's disk":        {errors.New("cp: write error: No space left on device"), false},
-		"a file that is not there": {&fs.PathError{Op: "open", Path: "/runs/r1/x", Err: syscall.ENOENT}, false},
-		"an errno of no file":      {syscall.ENOSPC, false},
-		"a socket's error":         {syscall.ECONNRESET, false},
-		"nothing":                  {nil, false},
+		"a full disk of the runs":    {full, true},
+		"it turned read-only":        {&fs.PathError{Op: "mkdir", Path: "/runs/r1/t", Err: syscall.EROFS}, true},
+		"a serial port that went":    {&fs.PathError{Op: "read", Path: "/dev/ttyUSB0", Err: syscall.EIO}, false},
+		"the target's disk":          {errors.New("cp: write error: No space left on device"), false},
+		"a file that is not there":   {&fs.PathError{Op: "open", Path: "/runs/r1/x", Err: syscall.ENOENT}, false},
+		"an errno of no file":        {syscall.ENOSPC, false},
+		"a socket's error":           {syscall.ECONNRESET, false},
+		"a folder that was closed":   {&fs.PathError{Op: "mkdir", Path: "/runs/r1/t/boot-002", Err: syscall.EACCES}, true},
+		"a limit of files' sizes":    {&fs.PathError{Op: "write", Path: "/runs/r1/t/spool", Err: syscall.EFBIG}, true},
+		"a program that may not run": {&fs.PathError{Op: "fork/exec", Path: "/lab/boot.sh", Err: syscall.EACCES}, false},
+		"no descriptor for a boot":   {fmt.Errorf("could not start: %w", &fs.PathError{Op: "fork/exec", Path: "/lab/boot.sh", Err: syscall.EMFILE}), true},
+		"none for a link":            {&targets.LinkError{Phase: "connect", Err: os.NewSyscallError("socket", syscall.EMFILE)}, true},
+		"nothing":                    {nil, false},
 	} {
 		if got := diskTrouble(c.err, "/runs/r1"); (got != nil) != c.want {
 			t.Errorf("%s: %v", name, got)

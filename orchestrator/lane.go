@@ -186,6 +186,9 @@ func (l *lane) boot(ctx context.Context, b plan.Boot) {
 			return
 		default:
 			l.failed(ctx, err)
+			if ctx.Err() != nil {
+				return // the controller's own failure
+			}
 			l.recover(ctx, l.knownGood(), fmt.Sprintf("boot %d (kernel %s)", l.boots, b.Kernel))
 			tries++
 			if why, over := l.despair(err, tries); over && l.withdrawn == "" {

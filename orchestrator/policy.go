@@ -63,8 +63,12 @@ const (
 var failureNote = regexp.MustCompile(`(?s)^infrastructure failure (?:(\d+) of (\d+)|that ends the lane): (.*)`)
 
 // failed counts an infrastructure failure and withdraws the target when there
-// were too many in a row, or when its outlet is another machine's.
+// were too many in a row, or when its outlet is another machine's. Of a failure of
+// the controller's own it is innocent.
 func (l *lane) failed(ctx context.Context, err error) {
+	if l.r.disk(err) != nil {
+		return
+	}
 	note, misled := "", l.misled(err)
 	l.struck(err.Error(), l.conf.Quarantine)
 	if note = fmt.Sprintf(noteFailure, l.infra, l.conf.Quarantine, err); misled {

@@ -57,6 +57,9 @@ func (l *lane) start(ctx context.Context, b plan.Boot) (*session, error) {
 			err = fmt.Errorf("%w (the boot ended with: %v)", wrong, err)
 		}
 	}
+	if e := l.r.disk(err); e != nil {
+		err = e
+	}
 	err = l.acquit(ctx, b, err)
 	s.judge(ctx, b, err)
 	if err != nil {
