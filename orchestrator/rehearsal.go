@@ -67,7 +67,7 @@ func (r *Rehearsal) Save(runs string) error {
 	}
 	raw, err := json.MarshalIndent(r, "", "  ")
 	if err == nil {
-		err = renameio.WriteFile(path, append(raw, '\n'), 0o666)
+		err = renameio.WriteFile(path, append(raw, '\n'), 0o666, renameio.WithTempDir(filepath.Dir(path)))
 	}
 	if err != nil {
 		return fmt.Errorf("the rehearsal of %s is not kept: %w", r.Target, err)

@@ -214,7 +214,7 @@ func (w *Iperf) Run(ctx context.Context, env *Env) error {
 	if err != nil {
 		return fmt.Errorf("iperf: %w", err)
 	}
-	if err := renameio.WriteFile(filepath.Join(env.Dir, iperfPlanFile), append(text, '\n'), 0o644); err != nil {
+	if err := renameio.WriteFile(filepath.Join(env.Dir, iperfPlanFile), append(text, '\n'), 0o644, renameio.WithTempDir(env.Dir)); err != nil {
 		return fmt.Errorf("iperf: keep the plan of the trial: %w", err)
 	}
 	return p.run(ctx, env)

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"syscall"
 
 	"github.com/google/renameio/v2"
@@ -15,10 +16,24 @@ import (
 // replaceFile writes data beside path, renames it into place and makes both the
 // data and the name durable.
 func replaceFile(path string, data []byte) error {
-	if err := renameio.WriteFile(path, data, 0o644, renameio.WithStaticPermissions(0o644)); err != nil {
+	dir := filepath.Dir(path) // not $TMPDIR, where nobody looks for what a kill leaves
+	if err := renameio.WriteFile(path, data, 0o644, renameio.WithStaticPermissions(0o644), renameio.WithTempDir(dir)); err != nil {
 		return err
 	}
-	return syncDir(filepath.Dir(path))
+	return syncDir(dir)
+}
+
+// halfWritten are the names that files of a run directory have while they are written.
+var halfWritten = regexp.MustCompile(`^\.(?:run\.json|plan\.json|session-\d+\.json|kept\.json|testbeds\.hcl|journal\.jsonl|report\.txt)\d+$`)
+
+// removeHalfWritten removes what a writer that was killed left. The run's lock is held.
+func removeHalfWritten(dir string) {
+	entries, _ := os.ReadDir(dir) // what is not seen stays, and does no harm
+	for _, e := range entries {
+		if halfWritten.MatchString(e.Name()) && e.Type().IsRegular() {
+			_ = os.Remove(filepath.Join(dir, e.Name()))
+		}
+	}
 }
 
 // writeNew creates path with data, and fails when it exists.

@@ -124,6 +124,7 @@ func (w *Writer) open() error {
 		}
 	}
 	w.Before.lines = nil
+	removeHalfWritten(w.dir)
 	return w.openingNotes(repaired)
 }
 

@@ -7,7 +7,10 @@ import (
 	"math"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -132,5 +135,44 @@ func TestFullDiskLeavesNoHalfRecord(t *testing.T) {
 	j := journal(t, run)
 	if len(j.Notes) != 0 || fmt.Sprintln(len(j.Records)) != string(out) {
 		t.Errorf("%d records, last acknowledged %s, notes %q", len(j.Records), out, j.Notes)
+	}
+}
+
+// A controller that is killed while it writes a file leaves it in the run
+// directory, and the next one removes it.
+func TestHalfWrittenFilesGo(t *testing.T) {
+	run := newRun(t)
+	tmp := t.TempDir()
+	t.Setenv("TMPDIR", tmp)
+	stays := []string{".notes1234", "report.txt5", ".report.txt"}
+	for _, n := range append([]string{".plan.json4713136832753055216", ".session-002.json9", ".report.txt77"}, stays...) {
+		if err := os.WriteFile(filepath.Join(run.Dir(), n), []byte("half"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w, err := run.OpenWriter("kim")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	var found []string
+	entries, _ := os.ReadDir(run.Dir())
+	for _, e := range entries {
+		if strings.Contains(e.Name(), "report.txt") || strings.HasPrefix(e.Name(), ".plan") || strings.HasPrefix(e.Name(), ".s") || strings.HasPrefix(e.Name(), ".n") {
+			found = append(found, e.Name())
+		}
+	}
+	slices.Sort(stays)
+	if !slices.Equal(found, stays) {
+		t.Errorf("found %q, want %q", found, stays)
+	}
+	if err := os.Chmod(tmp, 0); err != nil { // nothing is written there, whoever may
+		t.Fatal(err)
+	}
+	if err := os.Remove(tmp); err != nil {
+		t.Fatal(err)
+	}
+	if err := run.WriteFile("report.txt", []byte("x")); err != nil {
+		t.Error(err)
 	}
 }
