@@ -32,7 +32,7 @@ func (a *app) completions(root *cobra.Command) {
 	fixed := func(list ...string) words { return func() []string { return list } }
 	// By the command's path without "kernsweep"; the last place stands for all after it when it repeats.
 	places := map[string][]words{
-		"plan": {sweeps}, "run": {sweeps}, "resume": {runs}, "rerun": {runs}, "report": {runs}, "status": {runs}, "stop": {runs},
+		"plan": {sweeps}, "run": {sweeps}, "resume": {runs}, "rerun": {runs}, "report": {runs}, "status": {runs}, "stop": {runs}, "watch": {runs},
 		"exec": {targets}, "console": {targets}, "boot": {targets, kernels}, "power": {targets, fixed("on", "off", "cycle")},
 		"target probe": {targets}, "target doctor": {targets}, "notify test": {sweeps},
 	}

@@ -138,6 +138,15 @@ type observer interface {
 }
 
 func (a *app) view(p *plan.Plan) observer {
+	t := live.NewTracker(time.Now(), rows(p))
+	if width, ok := a.terminal(); ok {
+		return live.NewScreen(a.err, t, width, time.Now)
+	}
+	return &live.Plain{W: a.err, Tracker: t}
+}
+
+// rows are a plan's lanes as they are shown.
+func rows(p *plan.Plan) []live.Lane {
 	var lanes []live.Lane
 	for _, l := range p.Lanes {
 		n := live.Lane{Name: l.Target, Boots: len(l.Boots), Estimate: l.Estimate}
@@ -146,11 +155,7 @@ func (a *app) view(p *plan.Plan) observer {
 		}
 		lanes = append(lanes, n)
 	}
-	t := live.NewTracker(time.Now(), lanes)
-	if width, ok := a.terminal(); ok {
-		return live.NewScreen(a.err, t, width, time.Now)
-	}
-	return &live.Plain{W: a.err, Tracker: t}
+	return lanes
 }
 
 // writeReport leaves report.txt in the run directory and prints the same.
