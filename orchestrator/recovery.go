@@ -39,8 +39,13 @@ func (l *lane) wake(ctx context.Context) {
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
+		var s *targets.StrandedError
+		if errors.As(err, &s) { // its name and what is wanted are clear here
+			err = s.Err
+		}
 		l.failed(ctx, fmt.Errorf("it did not answer at the start: %w", err))
 		l.stranded = l.withdrawn != ""
+		l.pause(ctx)
 	case how != "":
 		l.note(ctx)("it did not answer at the start: " + how)
 	}

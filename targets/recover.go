@@ -49,6 +49,7 @@ type returning struct {
 	begin  time.Time
 	conn   Conn
 	rec    BootRecord
+	gone   error // why the running system did not let us in
 	failed []error
 }
 
@@ -137,7 +138,7 @@ func isOutlet(err error) bool {
 // answers says whether the running system lets us in; Held is then the link.
 func (r *returning) answers(ctx context.Context) bool {
 	conn, _, err := r.t.running(ctx)
-	if err != nil {
+	if r.gone = err; err != nil {
 		if r.t.Held != nil {
 			_ = r.t.Held.Close() // it is dead
 			r.t.Held = nil
@@ -176,7 +177,7 @@ func (r *returning) ladder(ctx context.Context, answers bool) (string, error) {
 func (r *returning) lacks(m Means, answers bool) string {
 	switch {
 	case m == BySSH && !answers:
-		return "the target does not answer"
+		return fmt.Sprintf("the target does not answer: %v", r.gone)
 	case m == BySysRq && r.t.Console == nil:
 		return "the target has no console block"
 	case m == ByPower && r.t.Power == nil:

@@ -80,7 +80,7 @@ func troubles() map[string]trouble {
 		"it never comes back": {func(d *device, _ *Target) {
 			d.goDown()
 			d.power = func(bool) error { return nil }
-		}, good, "", "target dev did not come back to its known-good kernel good: ssh: the target does not answer; sysrq: ", 8 * time.Minute},
+		}, good, "", "target dev did not come back to its known-good kernel good: ssh: the target does not answer: connect: connection refused; sysrq: ", 8 * time.Minute},
 		"power fails": {func(d *device, _ *Target) { d.goDown() }, good, "", "power: off: the strip does not answer", 2 * time.Minute},
 		"the outlet is another's": {func(d *device, _ *Target) {
 			d.reboot = func() {} // it says yes and does not
