@@ -34,9 +34,13 @@ func (a *app) completions(root *cobra.Command) {
 	places := map[string][]words{
 		"plan": {sweeps}, "run": {sweeps}, "resume": {runs}, "rerun": {runs}, "report": {runs}, "status": {runs}, "stop": {runs}, "watch": {runs},
 		"exec": {targets}, "console": {targets}, "boot": {targets, kernels}, "power": {targets, fixed("on", "off", "cycle")},
-		"target probe": {targets}, "target doctor": {targets}, "notify test": {sweeps},
+		"target probe": {targets}, "target doctor": {targets}, "notify test": {sweeps}, "prune": {}, "validate": {}, "version": {}, "target list": {},
 	}
 	flags := map[string]words{"target": targets, "kernel": kernels, "workload": workloads}
+	if c, _, err := root.Find([]string{"report"}); err == nil {
+		// The error says only that it has completions already.
+		_ = c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"text", "md", "csv", "json"}, cobra.ShellCompDirectiveNoFileComp))
+	}
 	for _, c := range all(root) {
 		if w := places[strings.TrimPrefix(c.CommandPath(), root.Name()+" ")]; w != nil && c.ValidArgsFunction == nil {
 			c.ValidArgsFunction = func(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {

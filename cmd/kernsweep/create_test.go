@@ -45,12 +45,12 @@ func TestAgesAndSizes(t *testing.T) {
 			t.Errorf("%s: %s", text, got)
 		}
 	}
-	for text, want := range map[string]int64{"1": 1, "500M": 500 << 20, "20G": 20 << 30, "1t": 1 << 40, "1.5GiB": 3 << 29, "10 kB": 0, "2KB": 2048} {
+	for text, want := range map[string]int64{"1k": 1024, "500M": 500 << 20, "20G": 20 << 30, "1t": 1 << 40, "1.5GiB": 3 << 29, "10 kB": 0, "2KB": 2048} {
 		if got, err := parseSize(text); err != nil != (want == 0) || got != want {
 			t.Errorf("%s: %d, %v", text, got, err)
 		}
 	}
-	for _, text := range []string{"", "G", "-1G", "0", "NaN", "9999999T", "1X", "1GG"} {
+	for _, text := range []string{"", "G", "-1G", "0", "0G", "20", "1B", "NaN", "9999999T", "1X", "1GG"} {
 		if got, err := parseSize(text); err == nil {
 			t.Errorf("%s: %d", text, got)
 		}

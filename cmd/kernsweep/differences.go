@@ -25,8 +25,8 @@ func (a *app) fromStore(ctx context.Context, lab *config.Lab, p *plan.Plan, run 
 		return nil, err
 	}
 	if strict && len(diffs) > 0 {
-		return nil, usage(fmt.Errorf("%s is not repeated, for %d things are not as they were (--strict):\n  %s", run.Name(), len(diffs),
-			live.Safe(strings.Join(diffs, "\n  "))))
+		return nil, usage(fmt.Errorf("%s is left as it is, for %s not as when it began (--strict):\n  %s", run.Name(), are(len(diffs)),
+			strings.Join(safe(diffs), "\n  ")))
 	}
 	for _, d := range diffs {
 		fmt.Fprintln(a.err, "warning: "+live.Safe(d))
@@ -72,4 +72,19 @@ func (a *app) differences(ctx context.Context, lab *config.Lab, p *plan.Plan, ru
 		}
 	}
 	return append(diffs, more...), nil
+}
+
+func are(n int) string {
+	if n == 1 {
+		return "1 thing is"
+	}
+	return fmt.Sprintf("%d things are", n)
+}
+
+func safe(list []string) []string {
+	var out []string
+	for _, s := range list {
+		out = append(out, live.Safe(s))
+	}
+	return out
 }

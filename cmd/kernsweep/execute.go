@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"kernsweep/orchestrator"
@@ -57,7 +59,7 @@ func (a *app) execute(ctx context.Context, lab *config.Lab, p *plan.Plan, run *r
 	}
 	log := a.logger()
 	dialer := sshconn.New(log)
-	fmt.Fprintf(a.err, "run %s: %d boots, %d trials, about %s\n", run.Dir(), p.Boots(), p.Trials(), plan.Round(p.Estimate()))
+	fmt.Fprintf(a.err, "run %s: %s, %s, about %s\n", run.Dir(), counted(p.Boots(), "boot"), counted(p.Trials(), "trial"), plan.Round(p.Estimate()))
 	a.preflight(ctx, lab, p, dialer)
 	if err := a.unattended(ctx, run); err != nil {
 		return err
@@ -121,13 +123,23 @@ func (a *app) preflight(ctx context.Context, lab *config.Lab, p *plan.Plan, d *s
 		safe = safe && f.Safe
 	}
 	for _, w := range p.Warnings {
-		fmt.Fprintf(a.err, "  %s\n", w)
+		if concerns(p, w) {
+			fmt.Fprintf(a.err, "  %s\n", w)
+		}
 	}
 	if safe {
 		fmt.Fprintln(a.err, "safe to leave")
 	} else {
 		fmt.Fprintln(a.err, "NOT safe to leave: a target is not reached, or lacks a program; the others go on without it")
 	}
+}
+
+// concerns says whether a warning is of a target that p has a lane for, or of
+// none: a later session may leave targets out.
+func concerns(p *plan.Plan, warning string) bool {
+	rest, ok := strings.CutPrefix(warning, "target ")
+	name, _, of := strings.Cut(rest, ":")
+	return !ok || !of || slices.ContainsFunc(p.Lanes, func(l plan.Lane) bool { return l.Target == name })
 }
 
 // observer shows records as they become durable.

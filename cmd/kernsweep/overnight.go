@@ -105,7 +105,7 @@ func (a *app) detachable(root *cobra.Command, names ...string) {
 				continue
 			}
 			run := c.RunE
-			detach := c.Flags().Bool("detach", false, "go on after logout: return once it is safe to leave; see status, watch and stop")
+			detach := c.Flags().Bool("detach", false, "go on after logout: return when the preflight is over; see status and stop")
 			c.RunE = func(c *cobra.Command, args []string) error {
 				if *detach && a.detached == nil {
 					return a.detach(c.Context())

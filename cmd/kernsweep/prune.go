@@ -107,13 +107,14 @@ func parseSize(s string) (int64, error) {
 	number := strings.ToUpper(s)
 	number = strings.TrimSuffix(strings.TrimSuffix(number, "B"), "I")
 	shift := 0
+	// A bare number would be so many bytes, and remove nearly everything.
 	if i := strings.IndexAny(number, "KMGT"); i >= 0 && i == len(number)-1 {
 		shift = 10 * (1 + strings.IndexByte("KMGT", number[i]))
 		number = number[:i]
 	}
 	n, err := strconv.ParseFloat(number, 64)
 	bytes := n * float64(int64(1)<<shift)
-	if err != nil || !(bytes >= 1 && bytes < math.MaxInt64) {
+	if err != nil || shift == 0 || !(bytes >= 1 && bytes < math.MaxInt64) {
 		return 0, fmt.Errorf("write a number and a unit: 500M, 20G, 1T")
 	}
 	return int64(bytes), nil

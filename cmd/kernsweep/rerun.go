@@ -48,7 +48,9 @@ without repeating what it measured.`,
 			if err != nil {
 				return err
 			}
-			r.run = run
+			if r.run = run; !r.selects() {
+				return usage(fmt.Errorf("say what of %s is to be repeated: --failed, or --target, --kernel and --workload (kernsweep rerun --help)", run.Name()))
+			}
 			return a.rerun(c.Context(), &r)
 		},
 	}
@@ -58,6 +60,17 @@ without repeating what it measured.`,
 	f.BoolVar(&r.alone, "only-failed-cells", false, "as --failed, but without the rest of the blocks")
 	r.flags(c)
 	return c
+}
+
+// selects says whether the command line names a part of the run: without one a
+// slip would supersede a whole night.
+func (r *rerun) selects() bool {
+	return r.failed || r.alone || len(r.Targets)+len(r.Kernels)+len(r.Workloads) > 0
+}
+
+// runsNow is what to do about a run that another process is at work on.
+func (a *app) runsNow(run *results.Run) string {
+	return fmt.Sprintf("%s shows how it stands, %s ends it", a.command("status", run), a.command("stop", run))
 }
 
 func (a *app) findRun(name string) (*results.Run, error) {
@@ -70,7 +83,7 @@ func (a *app) findRun(name string) (*results.Run, error) {
 
 func (a *app) rerun(ctx context.Context, r *rerun) error {
 	if h, ok := r.run.HeldBy(); ok {
-		return &statusError{exitInfra, &results.LockedError{Dir: r.run.Dir(), Holder: h, Hint: "wait for it, or end it"}}
+		return &statusError{exitInfra, &results.LockedError{Dir: r.run.Dir(), Holder: h, Hint: a.runsNow(r.run)}}
 	}
 	lab, err := a.load()
 	if err != nil {
@@ -121,7 +134,7 @@ func (a *app) selectRerun(lab *config.Lab, r *rerun) (*plan.Plan, error) {
 		return nil, usage(err)
 	}
 	if n := len(left); n > 0 {
-		fmt.Fprintf(a.err, "%d trials were left out for --until, and are left to: kernsweep resume %s\n", n, r.run.Name())
+		fmt.Fprintf(a.err, "left out for --until, and measured by kernsweep resume %[2]s: %[1]s\n", counted(n, "trial"), r.run.Name())
 	}
 	if len(p.Lanes) == 0 {
 		if s.Want != nil {

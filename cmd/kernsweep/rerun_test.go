@@ -156,7 +156,7 @@ func TestRerunLeavesToResume(t *testing.T) {
 	a, run, errw := judgedRun(t, verdict, results.Record{Kind: results.KindCut, Lane: "ar2317", Cut: &results.Cut{Until: time.Now(), Block: 2, Trials: 8}},
 		results.Record{Kind: results.KindRun, Note: results.NoteEnded})
 	p, err := a.selected(t, run, rerun{failed: true})
-	if err != nil || len(p.Lanes) != 1 || p.Lanes[0].Rounds() != 1 || !strings.Contains(errw.String(), "8 trials were left out for --until, and are left to: kernsweep resume "+run.Name()) {
+	if err != nil || len(p.Lanes) != 1 || p.Lanes[0].Rounds() != 1 || !strings.Contains(errw.String(), "left out for --until, and measured by kernsweep resume "+run.Name()+": 8 trials") {
 		t.Errorf("%v, %+v, %s", err, p, errw)
 	}
 	a, run, errw = judgedRun(t, verdict)

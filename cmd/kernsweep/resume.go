@@ -38,7 +38,7 @@ there; any other is booted anew. What failed is not repeated: that is what rerun
 
 func (a *app) resume(c *cobra.Command, run *results.Run, l later) error {
 	if h, ok := run.HeldBy(); ok && h.Here() {
-		return &statusError{exitInfra, &results.LockedError{Dir: run.Dir(), Holder: h, Hint: "it is not to be resumed, it runs"}}
+		return &statusError{exitInfra, &results.LockedError{Dir: run.Dir(), Holder: h, Hint: a.runsNow(run)}}
 	}
 	lab, err := a.load()
 	if err != nil {

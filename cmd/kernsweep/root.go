@@ -120,7 +120,7 @@ func (a *app) root() *cobra.Command {
 	f.BoolVar(&a.json, "json", false, "print JSON instead of text, where a command prints data")
 	f.BoolVar(&a.noColor, "no-color", false, "no colour and no cursor movement")
 	f.BoolVarP(&a.verbose, "verbose", "v", false, "log what is done to standard error")
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return usage(wrongFlag(c, err)) })
 	root.AddCommand(&cobra.Command{Use: "testbeds", Short: "Every block and attribute of testbeds.hcl", Long: config.Reference()})
 	root.AddCommand(a.validateCmd(), a.fmtCmd(), a.planCmd(), a.leasing(a.runCmd()), a.leasing(a.resumeCmd()), a.leasing(a.rerunCmd()), a.reportCmd(), a.statusCmd(),
 		a.targetCmd(), a.execCmd(), a.leasing(a.consoleCmd()), a.leasing(a.bootCmd()), a.leasing(a.powerCmd()), a.versionCmd(), a.stopCmd(), a.watchCmd(), a.notifyCmd(), a.pruneCmd())
@@ -142,7 +142,7 @@ func (a *app) load() (*config.Lab, error) {
 		}
 	}
 	if n > 0 && err == nil {
-		fmt.Fprintf(a.err, "%s: %d warnings; kernsweep validate prints them\n", a.file, n)
+		fmt.Fprintf(a.err, "%s: %s; kernsweep validate prints them\n", a.file, counted(n, "warning"))
 	}
 	return lab, err
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,7 +14,7 @@ import (
 // runStatus is how a run stands; it is also what --json prints.
 type runStatus struct {
 	Run      string                  `json:"run"`
-	State    string                  `json:"state"` // running, ended, interrupted, died without a word, or unreadable
+	State    string                  `json:"state"` // starting, running, ended, interrupted, not begun, died without a word, or unreadable
 	Outcomes map[results.Outcome]int `json:"outcomes"`
 	Missing  int                     `json:"missing"` // planned trials without any attempt
 	Lanes    []laneStatus            `json:"lanes"`
@@ -27,6 +26,7 @@ type laneStatus struct {
 	Name     string                  `json:"name"`
 	State    string                  `json:"state"`
 	Outcomes map[results.Outcome]int `json:"outcomes"`
+	Missing  int                     `json:"missing"` // planned trials without any attempt
 	Reason   string                  `json:"reason,omitempty"`
 }
 
@@ -81,19 +81,22 @@ func (a *app) status(name string) (runStatus, error) {
 		return runStatus{}, err
 	}
 	out := runStatus{Run: run.Name(), State: sessionState(run, s.Model), Outcomes: s.Model.Count(), Notes: s.Journal.Notes}
-	planned := 0
+	if out.State == "starting" {
+		out.Notes = nil // its journal is about to begin
+	}
+	planned := map[string]int{} // trials, by target
+	all := 0
 	for _, c := range s.Plan.Cells {
 		if c.NA == "" {
-			planned += c.Boots * c.Repeat
+			planned[c.Target] += c.Boots * c.Repeat
+			all += c.Boots * c.Repeat
 		}
 	}
-	tried := 0
-	for _, n := range out.Outcomes {
-		tried += n
-	}
-	out.Missing = max(0, planned-tried)
+	out.Missing = missing(all, out.Outcomes)
 	for _, l := range s.Model.Lanes {
-		out.Lanes = append(out.Lanes, laneStatus{Name: l.Name, State: laneState(l, out.State), Outcomes: s.Model.CountLane(l.Name), Reason: l.Reason})
+		n := s.Model.CountLane(l.Name)
+		left := missing(planned[l.Name], n)
+		out.Lanes = append(out.Lanes, laneStatus{Name: l.Name, State: laneState(l, out.State, left), Outcomes: n, Missing: left, Reason: l.Reason})
 	}
 	if out.State == "running" {
 		running(out.Outcomes)
@@ -101,8 +104,16 @@ func (a *app) status(name string) (runStatus, error) {
 			running(l.Outcomes)
 		}
 	}
-	out.Next = next(out)
+	out.Next = a.next(out, run)
 	return out, nil
+}
+
+// missing is how many of the planned trials have no attempt.
+func missing(planned int, tried map[results.Outcome]int) int {
+	for _, n := range tried {
+		planned -= n
+	}
+	return max(0, planned)
 }
 
 // running names the trials that have no end yet while their controller lives.
@@ -114,11 +125,14 @@ func running(n map[results.Outcome]int) {
 }
 
 func sessionState(run *results.Run, m *results.Model) string {
-	if len(m.Sessions) == 0 {
+	_, held := run.HeldBy()
+	switch {
+	case len(m.Sessions) == 0 && held:
+		return "starting"
+	case len(m.Sessions) == 0:
 		return "not begun"
 	}
 	last := m.Sessions[len(m.Sessions)-1]
-	_, held := run.HeldBy()
 	switch {
 	case last.Interrupted:
 		return "interrupted"
@@ -130,19 +144,24 @@ func sessionState(run *results.Run, m *results.Model) string {
 	return "died without a word"
 }
 
-func laneState(l *results.LaneState, run string) string {
+// laneState is how a lane stands that has so many trials left.
+func laneState(l *results.LaneState, run string, left int) string {
 	switch {
 	case l.Quarantined:
 		return "quarantined"
+	case !l.Ended.IsZero() && run == "interrupted" && left > 0:
+		return run
 	case !l.Ended.IsZero():
 		return "ended"
+	case run == "running" || run == "interrupted":
+		return run
 	}
-	return run
+	return "unfinished"
 }
 
 // next is the one command that a run asks for.
-func next(s runStatus) string {
-	if s.State == "running" {
+func (a *app) next(s runStatus, run *results.Run) string {
+	if s.State == "running" || s.State == "starting" {
 		return ""
 	}
 	bad := 0
@@ -153,11 +172,11 @@ func next(s runStatus) string {
 	}
 	switch {
 	case s.Missing > 0 || s.State != "ended":
-		return "kernsweep resume " + s.Run
+		return a.command("resume", run)
 	case bad > 0:
-		return "kernsweep rerun " + s.Run + " --failed"
+		return a.command("rerun", run) + " --failed"
 	}
-	return "kernsweep report " + s.Run
+	return a.command("report", run)
 }
 
 func (a *app) printStatus(s runStatus, lanes bool) {
@@ -168,7 +187,7 @@ func (a *app) printStatus(s runStatus, lanes bool) {
 	}
 	if lanes {
 		for _, l := range s.Lanes {
-			fmt.Fprintf(a.out, "  %-16s %-12s %s\n", l.Name, l.State, outcomeText(l.Outcomes, 0))
+			fmt.Fprintf(a.out, "  %-16s %-12s %s\n", l.Name, l.State, outcomeText(l.Outcomes, l.Missing))
 			if l.Reason != "" {
 				fmt.Fprintf(a.out, "    %s\n", live.Safe(l.Reason))
 			}
@@ -184,10 +203,12 @@ func (a *app) printStatus(s runStatus, lanes bool) {
 
 func outcomeText(n map[results.Outcome]int, missing int) string {
 	var s []string
-	for o, c := range n {
-		s = append(s, fmt.Sprintf("%d %s", c, o))
+	order := []results.Outcome{results.OK, results.Failed, results.BootFailed, results.Lost, results.Invalid, results.Interrupted, "running", results.Skipped, results.NotApplicable}
+	for _, o := range order {
+		if n[o] > 0 {
+			s = append(s, fmt.Sprintf("%d %s", n[o], o))
+		}
 	}
-	slices.Sort(s)
 	if missing > 0 {
 		s = append(s, fmt.Sprintf("%d not tried", missing))
 	}

@@ -88,3 +88,11 @@ func (c *checked) Write(p []byte) (int, error) {
 	}
 	return n, err
 }
+
+// wrongFlag says where the flags of a command are listed.
+func wrongFlag(c *cobra.Command, err error) error {
+	if !strings.HasPrefix(err.Error(), "unknown ") {
+		return err
+	}
+	return fmt.Errorf("%w; %s --help lists them", err, c.CommandPath())
+}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,7 +17,22 @@ import (
 
 // untilFlag adds --until to a command.
 func untilFlag(c *cobra.Command, to *string) {
-	c.Flags().StringVar(to, "until", "", `begin nothing that would not be over by then: "07:00" (the next one), "2026-12-01 07:00", RFC 3339, or a duration ("8h")`)
+	c.Flags().Var((*deadlineText)(to), "until", `begin nothing that would not be over by then: "07:00" (the next one), "2026-12-01 07:00", RFC 3339, or a duration ("8h")`)
+}
+
+// deadlineText is the text of --until. An empty one is refused: it is a variable
+// of the shell that was not set, and would mean a night without an end.
+type deadlineText string
+
+func (d *deadlineText) String() string { return string(*d) }
+func (d *deadlineText) Type() string   { return "string" }
+
+func (d *deadlineText) Set(s string) error {
+	if s == "" {
+		return errors.New("it is empty: write a time of day (07:00) or a duration (8h)")
+	}
+	*d = deadlineText(s)
+	return nil
 }
 
 // until is the time that --until names, with what of p is over by then; zero
