@@ -1,6 +1,8 @@
 package results
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"go/ast"
 	"go/parser"
@@ -305,5 +307,33 @@ func TestJournalOfAnotherRun(t *testing.T) {
 	}
 	if more, _ := filepath.Glob(filepath.Join(run.Dir(), "journal.damaged*")); len(more) > 0 {
 		t.Error(more)
+	}
+}
+
+// A plan of another run would drop what it lacks, and call the rest complete.
+func TestPlanOfAnotherRun(t *testing.T) {
+	plan := map[string]any{"text": "a <b> & \u2028", "n": []int{1, 2}}
+	raw, err := json.Marshal(plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(raw)
+	run := newRun(t)
+	run.Meta.PlanHash = hex.EncodeToString(sum[:])
+	if err := run.WritePlan(PlanSummary{}, plan); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := run.ReadPlan(nil); err != nil {
+		t.Error(err)
+	}
+	if err := run.WritePlan(PlanSummary{}, map[string]any{"n": 1}); err != nil {
+		t.Fatal(err)
+	}
+	_, state := run.State()
+	_, read := run.ReadPlan(nil)
+	for _, err := range []error{state, read} {
+		if err == nil || !strings.Contains(err.Error(), "is not the plan that this run began with") {
+			t.Errorf("%v", err)
+		}
 	}
 }

@@ -28,6 +28,12 @@ var halfWritten = regexp.MustCompile(`^\.(?:run\.json|plan\.json|session-\d+\.js
 
 // removeHalfWritten removes what a writer that was killed left. The run's lock is held.
 func removeHalfWritten(dir string) {
+	for _, half := range []string{"*/boot-*/.boot.json?*", "*/boot-*/*/attempt-*/.trial.json?*"} {
+		found, _ := filepath.Glob(filepath.Join(globSafe(dir), half)) // the pattern is right
+		for _, f := range found {
+			_ = os.Remove(f)
+		}
+	}
 	entries, _ := os.ReadDir(dir) // what is not seen stays, and does no harm
 	for _, e := range entries {
 		if halfWritten.MatchString(e.Name()) && e.Type().IsRegular() {

@@ -1,6 +1,9 @@
 package results
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -88,7 +91,28 @@ func (r *Run) ReadPlan(plan any) (PlanSummary, error) {
 	if err != nil {
 		return PlanSummary{}, fmt.Errorf("run %s: %s is damaged: %w", r.dir, planFile, err)
 	}
+	if err := r.planIsOurs(doc.Plan); err != nil {
+		return PlanSummary{}, err
+	}
 	return doc.Summary, nil
+}
+
+// planIsOurs refuses a plan that is not the one run.json was written for: trials
+// that it lacks would be dropped in silence.
+func (r *Run) planIsOurs(raw json.RawMessage) error {
+	want, err := hex.DecodeString(r.Meta.PlanHash)
+	if err != nil || len(want) != sha256.Size {
+		return nil // a run without one: an import
+	}
+	var plain bytes.Buffer
+	if err := json.Compact(&plain, raw); err != nil {
+		return fmt.Errorf("run %s: %s is damaged: %w", r.dir, planFile, err)
+	}
+	if got := sha256.Sum256(plain.Bytes()); !bytes.Equal(got[:], want) {
+		return fmt.Errorf("run %s: %s is not the plan that this run began with (hash %x…, %s has %x…): put back the right one; nothing was changed",
+			r.dir, planFile, got[:4], metaFile, want[:4])
+	}
+	return nil
 }
 
 // State is everything a reader derives from a run.

@@ -150,11 +150,21 @@ func TestHalfWrittenFilesGo(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	deep := filepath.Join(run.Dir(), "r1", "boot-001", "exec.a.01", "attempt-1", ".trial.json12")
+	if err := os.MkdirAll(filepath.Dir(deep), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(deep, []byte("half"), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	w, err := run.OpenWriter("kim")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer w.Close()
+	if _, err := os.Lstat(deep); err == nil {
+		t.Errorf("%s stays", deep)
+	}
 	var found []string
 	entries, _ := os.ReadDir(run.Dir())
 	for _, e := range entries {
