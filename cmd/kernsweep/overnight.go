@@ -63,7 +63,7 @@ func (a *app) unattended(ctx context.Context, run *results.Run) error {
 		return nil
 	}
 	fmt.Fprintf(a.err, "run %s goes on by itself, with its output in %s/%s\n  follow it: %s\n  stop it:   %s\n",
-		run.Name(), run.Dir(), outputFile, a.command("status", run), a.command("stop", run))
+		run.Name(), run.Dir(), outputFile, a.command("watch", run), a.command("stop", run))
 	ctx, stop := context.WithTimeout(ctx, outputWait)
 	defer stop()
 	for _, o := range a.outlets {
@@ -105,7 +105,7 @@ func (a *app) detachable(root *cobra.Command, names ...string) {
 				continue
 			}
 			run := c.RunE
-			detach := c.Flags().Bool("detach", false, "go on after logout: return when the preflight is over; see status and stop")
+			detach := c.Flags().Bool("detach", false, "go on after logout: return when the preflight is over; see watch, status and stop")
 			c.RunE = func(c *cobra.Command, args []string) error {
 				if *detach && a.detached == nil {
 					return a.detach(c.Context())
