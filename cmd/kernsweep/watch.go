@@ -126,5 +126,5 @@ func (w *watcher) look() (more bool, err error) {
 	}
 	w.begun, w.size = true, info.Size()
 	w.state = sessionState(w.run, results.Load(j.Records))
-	return held && (w.state == "running" || w.state == "not begun"), nil
+	return held && (w.state == "running" || w.state == "starting"), nil
 }
