@@ -217,7 +217,8 @@ func (p *prune) dropLeftovers() error {
 				continue // gone meanwhile
 			}
 			path := filepath.Join(dir, d.Name())
-			unfinished := strings.HasPrefix(d.Name(), newPrefix) && (p.Now.Sub(st.ModTime()) > leftoverAge || p.sure && dir == p.store)
+			// Whoever makes a run, or stores a file, holds the lock meanwhile.
+			unfinished := strings.HasPrefix(d.Name(), newPrefix) && (p.Now.Sub(st.ModTime()) > leftoverAge || p.sure)
 			if unfinished || strings.HasPrefix(d.Name(), gonePrefix) && !p.mine(path) {
 				p.drop(path, Removed{"leftover", filepath.Base(dir) + "/" + d.Name(), "left by a kernsweep that was cut off", size(path)})
 			}

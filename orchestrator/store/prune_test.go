@@ -198,7 +198,7 @@ func TestPruneRemovesLeftovers(t *testing.T) {
 		}
 	}
 	got := a.prune(Pruning{Keep: none})
-	if want := ".locks, .new-young, agent 0, image 0, run 0, shared"; a.left() != want {
+	if want := ".locks, agent 0, image 0, run 0, shared"; a.left() != want {
 		t.Errorf("left %s", a.left())
 	}
 	if len(got.Removed) != 5 || len(got.Warnings) > 0 {
