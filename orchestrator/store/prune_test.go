@@ -201,7 +201,7 @@ func TestPruneRemovesLeftovers(t *testing.T) {
 	if want := ".locks, agent 0, image 0, run 0, shared"; a.left() != want {
 		t.Errorf("left %s", a.left())
 	}
-	if len(got.Removed) != 5 || len(got.Warnings) > 0 {
+	if len(got.Removed) != 6 || len(got.Warnings) > 0 {
 		t.Errorf("%+v", got)
 	}
 }
