@@ -37,7 +37,7 @@ func TestDetachAndStop(t *testing.T) {
 		t.Fatalf("status %d:\n%s", status, parent.err.String())
 	}
 	run := p.run(t)
-	for _, want := range []string{"safe to leave", "status " + run.Name(), "stop " + run.Name()} {
+	for _, want := range []string{"safe to leave", "watch " + run.Name(), "stop " + run.Name()} {
 		if !strings.Contains(parent.err.String(), want) {
 			t.Errorf("it does not say %q:\n%s", want, parent.err.String())
 		}

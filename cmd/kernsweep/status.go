@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kernsweep/orchestrator/live"
+	"kernsweep/orchestrator/plan"
 	"kernsweep/orchestrator/results"
 )
 
@@ -96,7 +97,11 @@ func (a *app) status(name string) (runStatus, error) {
 	for _, l := range s.Model.Lanes {
 		n := s.Model.CountLane(l.Name)
 		left := missing(planned[l.Name], n)
-		out.Lanes = append(out.Lanes, laneStatus{Name: l.Name, State: laneState(l, out.State, left), Outcomes: n, Missing: left, Reason: l.Reason})
+		lane := laneStatus{Name: l.Name, State: laneState(l, out.State, left), Outcomes: n, Missing: left, Reason: l.Reason}
+		if l.Cut != nil && left > 0 && lane.Reason == "" {
+			lane.Reason = strings.TrimPrefix(plan.CutText(l.Name, l.Cut), l.Name+": ")
+		}
+		out.Lanes = append(out.Lanes, lane)
 	}
 	if out.State == "running" {
 		running(out.Outcomes)

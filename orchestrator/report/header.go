@@ -19,12 +19,14 @@ func header(src *source, width int) section {
 	s.say(width, "          ", "run       %s", d.Run.Name)
 	s.say(width, "          ", "made      %s by %s on %s, kernsweep %s, seed %d", at(d.Run.Created), d.Run.Who, d.Run.Host, d.Run.Version, d.Run.Seed)
 	for i, x := range d.Sessions {
-		s.say(width, "          ", "session %d %s to %s%s", i+1, at(x.Began), sessionEnd(x), why(x))
+		s.say(width, "          ", "session %d %s%s%s", i+1, at(x.Began), sessionEnd(x, i+1 == len(d.Sessions), d.Running != ""), why(x))
 	}
 	if d.Running != "" {
 		s.say(width, "          ", "state     RUNNING (%s): what stands below as interrupted or missing may still come", d.Running)
+	} else if n := len(d.Sessions); n > 0 && d.Sessions[n-1].Ended.IsZero() {
+		s.say(width, "          ", "state     the controller died%s", goesOn(d))
 	} else {
-		s.say(width, "          ", "state     %s (exit status %d)", stateText(d), d.ExitStatus)
+		s.say(width, "          ", "state     %s (exit status %d)%s", stateText(d), d.ExitStatus, goesOn(d))
 	}
 	for _, n := range d.Damage {
 		s.say(width, "          ", "JOURNAL   %s", n)
@@ -39,14 +41,25 @@ func header(src *source, width int) section {
 	return s
 }
 
-func sessionEnd(x results.Session) string {
+func sessionEnd(x results.Session, last, runs bool) string {
 	switch {
+	case x.Ended.IsZero() && last && runs:
+		return ", running"
 	case x.Ended.IsZero():
-		return "no end recorded: it runs now, or died"
+		return ", its controller died"
 	case x.Interrupted:
-		return at(x.Ended) + " (interrupted)"
+		return " to " + at(x.Ended) + " (interrupted)"
 	}
-	return at(x.Ended)
+	return " to " + at(x.Ended)
+}
+
+// goesOn is the command for a run that did not come to its end.
+func goesOn(d *Document) string {
+	n := len(d.Sessions)
+	if n == 0 || !d.Sessions[n-1].Interrupted && !d.Sessions[n-1].Ended.IsZero() {
+		return ""
+	}
+	return "; kernsweep resume " + d.Run.Name + " goes on"
 }
 
 // why is what a later session was for.
