@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"strings"
+	"time"
 )
 
 // finding is one soft finding and where it was made.
@@ -98,14 +99,30 @@ func failureList(src *source, width int) section {
 	return s
 }
 
+// notes are what else the journal says; what it says again and again stands once,
+// where it was said first.
 func notes(src *source, width int) section {
 	s := section{title: "Notes"}
+	type said struct{ lane, text string }
+	times := map[said]int{}
+	last := map[said]time.Time{}
 	for _, n := range src.doc.Notes {
-		lane := ""
+		k := said{n.Lane, n.Text}
+		times[k]++
+		last[k] = n.At
+	}
+	for _, n := range src.doc.Notes {
+		k, lane := said{n.Lane, n.Text}, ""
 		if n.Lane != "" {
 			lane = n.Lane + ": "
 		}
-		s.say(width, "    ", "%s  %s%s", at(n.At), lane, n.Text)
+		switch c := times[k]; {
+		case c == 1:
+			s.say(width, "    ", "%s  %s%s", at(n.At), lane, n.Text)
+		case c > 1:
+			s.say(width, "    ", "%s  %s%s (%d times, the last %s)", at(n.At), lane, n.Text, c, at(last[k]))
+		}
+		times[k] = 0
 	}
 	return s
 }
