@@ -104,8 +104,12 @@ func (e *HeldError) Error() string {
 		return fmt.Sprintf("%s is free, but %s waits for it since %s: wait behind it with --wait",
 			e.What, e.Holder, stamp(e.Holder.Since))
 	}
-	return fmt.Sprintf("%s is held by %s since %s until %s (renewed while it lives): wait with --wait, or have %s end it",
+	text := fmt.Sprintf("%s is held by %s since %s until %s (renewed while it lives): wait with --wait, or have %s end it",
 		e.What, e.Holder, stamp(e.Holder.Since), stamp(e.Holder.Until), e.Holder.Owner)
+	if e.Holder.RunDir != "" {
+		text += ": kernsweep stop " + e.Holder.RunDir
+	}
+	return text
 }
 
 // LostError says that a lease of ours is somebody else's now.
