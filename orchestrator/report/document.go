@@ -27,6 +27,7 @@ type Document struct {
 	Failures   []Failure         `json:"failures"`
 	Mixed      []Mixed           `json:"mixed_blocks,omitempty"`
 	Repeated   []Repeated        `json:"repeated,omitempty"` // slots with several attempts
+	Later      []Later           `json:"later,omitempty"`    // what was skipped at first, and executed by a later session
 	Notes      []Note            `json:"notes,omitempty"`    // of the journal
 }
 

@@ -41,6 +41,28 @@ type Old struct {
 	Now     float64 `json:"now"`               // of the attempt that counts
 }
 
+// Later is why trials of a target were skipped that a later session executed.
+type Later struct {
+	Target string `json:"target"`
+	Cause  string `json:"cause"` // as in the reason of the skipped attempts
+	Trials int    `json:"trials"`
+}
+
+// skippedFirst counts a trial that was skipped before it was executed.
+func (d *Document) skippedFirst(t *results.Trial) {
+	if t.Attempts[0].Outcome != results.Skipped || t.Final().Outcome == results.Skipped {
+		return
+	}
+	l := Later{Target: t.Slot.Target, Cause: t.Attempts[0].Reason, Trials: 1}
+	for i, x := range d.Later {
+		if x.Target == l.Target && x.Cause == l.Cause {
+			d.Later[i].Trials++
+			return
+		}
+	}
+	d.Later = append(d.Later, l)
+}
+
 // sessions fills in what several sessions and attempts mean for the figures.
 func (b *builder) sessions(d *Document) {
 	counted := map[[2]any][]*results.Attempt{}
@@ -53,6 +75,9 @@ func (b *builder) sessions(d *Document) {
 				order = append(order, k)
 			}
 			counted[k] = append(counted[k], v)
+		}
+		if len(t.Attempts) > 1 && !t.Slot.Warmup() {
+			d.skippedFirst(t)
 		}
 		if r := repeated(t); r.Attempts > 1 && !t.Slot.Warmup() {
 			d.Repeated = append(d.Repeated, r)
@@ -147,6 +172,9 @@ func sessionList(src *source, width int) section {
 			s.say(width, "  ", "LEFT OUT on %s, since it would not have ended before %s: blocks from %d on, %d trial(s). `kernsweep resume %s` measures them.",
 				t.Name, t.Cut.Until.Local().Format("2006-01-02 15:04 MST"), t.Cut.Block, t.Cut.Trials, d.Run.Name)
 		}
+	}
+	for _, x := range d.Later {
+		s.say(width, "  ", "%s: %d trial(s) were skipped at first, and measured by a later session: %s", x.Target, x.Trials, x.Cause)
 	}
 	if len(d.Repeated) == 0 {
 		return s

@@ -65,6 +65,24 @@ func TestSessionsAreToldApart(t *testing.T) {
 	}
 }
 
+// The cause for which a target was withdrawn stays in sight when a later session
+// measured it.
+func TestSkippedAtFirst(t *testing.T) {
+	trial := func(repeat int, reason string, more ...*results.Attempt) *results.Trial {
+		s := results.Slot{Cell: results.Cell{Target: "desk", Kernel: "cfs"}, Block: 1, Repeat: repeat}
+		return &results.Trial{Slot: s, Attempts: append([]*results.Attempt{{Number: 1, Outcome: results.Skipped, Reason: reason}}, more...)}
+	}
+	ok := &results.Attempt{Number: 2, Outcome: results.OK}
+	var d Document
+	for _, x := range []*results.Trial{trial(1, "no power", ok), trial(2, "no power", ok), trial(3, "no power", &results.Attempt{Number: 2, Outcome: results.Skipped})} {
+		d.skippedFirst(x)
+	}
+	s := sessionList(&source{doc: &d}, 200)
+	if len(s.lines) != 1 || s.lines[0] != "desk: 2 trial(s) were skipped at first, and measured by a later session: no power" {
+		t.Error(s.lines)
+	}
+}
+
 // Days apart it is said aloud.
 func TestMixedDaysApart(t *testing.T) {
 	s := sessionList(&source{doc: &Document{Mixed: []Mixed{{Target: "desk", Block: 2, Sessions: []int{1, 3}, ApartS: 90000}}}}, 200)
