@@ -98,11 +98,9 @@ func payloads(i targets.Image) (files []payload, drop func(), err error) {
 			continue
 		}
 		if f.kind == "i" {
-			joined, err := joinInitrd(i)
-			if err != nil {
+			if f.path, drop, err = joinInitrd(i); err != nil {
 				return nil, drop, err
 			}
-			f.path, drop = joined, func() { _ = os.Remove(joined) } // a temporary file of ours
 		}
 		sum, err := hashFile(f.path)
 		if err != nil {

@@ -96,11 +96,9 @@ func (n *Netload) publish(ctx context.Context, t *targets.Target, k targets.Kern
 		}
 		path := f.path
 		if f.kind == "i" {
-			joined, err := joinInitrd(k.Image)
-			if err != nil {
+			if path, drop, err = joinInitrd(k.Image); err != nil {
 				return netFiles{}, err
 			}
-			path, drop = joined, func() { _ = os.Remove(joined) } // a temporary file of ours
 		}
 		sum, err := hashFile(path)
 		if err == nil {
@@ -166,20 +164,19 @@ func (n *Netload) Close() error {
 	return nil
 }
 
-func joinInitrd(i targets.Image) (string, error) {
+// joinInitrd makes one file of an image's initrds, until drop. It is nowhere by
+// name, so that it goes with this process, however that ends.
+func joinInitrd(i targets.Image) (path string, drop func(), err error) {
 	f, err := os.CreateTemp("", "kernsweep-initrd-")
 	if err != nil {
-		return "", err
+		return "", func() {}, err
 	}
-	err = i.WriteInitrd(f)
-	if e := f.Close(); err == nil {
-		err = e
+	drop = func() { _ = f.Close() }
+	if err := errors.Join(os.Remove(f.Name()), i.WriteInitrd(f)); err != nil {
+		drop()
+		return "", func() {}, err
 	}
-	if err != nil {
-		_ = os.Remove(f.Name()) // the first error is the one that matters
-		return "", err
-	}
-	return f.Name(), nil
+	return fmt.Sprintf("/proc/self/fd/%d", f.Fd()), drop, nil
 }
 
 func hashFile(path string) (string, error) {
