@@ -21,6 +21,8 @@ type runStatus struct {
 	Lanes    []laneStatus            `json:"lanes"`
 	Notes    []string                `json:"notes,omitempty"` // what is wrong with its files, a sentence each
 	Next     string                  `json:"next,omitempty"`
+
+	cut bool // --until left something out, of the run or of a rerun
 }
 
 type laneStatus struct {
@@ -98,7 +100,7 @@ func (a *app) status(name string) (runStatus, error) {
 		n := s.Model.CountLane(l.Name)
 		left := missing(planned[l.Name], n)
 		lane := laneStatus{Name: l.Name, State: laneState(l, out.State, left), Outcomes: n, Missing: left, Reason: l.Reason}
-		if l.Cut != nil && left > 0 && lane.Reason == "" {
+		if out.cut = out.cut || l.Cut != nil; l.Cut != nil && lane.Reason == "" {
 			lane.Reason = strings.TrimPrefix(plan.CutText(l.Name, l.Cut), l.Name+": ")
 		}
 		out.Lanes = append(out.Lanes, lane)
@@ -176,7 +178,7 @@ func (a *app) next(s runStatus, run *results.Run) string {
 		}
 	}
 	switch {
-	case s.Missing > 0 || s.State != "ended":
+	case s.Missing > 0 || s.cut || s.State != "ended":
 		return a.command("resume", run)
 	case bad > 0:
 		return a.command("rerun", run) + " --failed"

@@ -181,7 +181,7 @@ func sessionList(src *source, width int) section {
 	}
 	s.blank()
 	s.say(width, "", "%d slot(s) took more than one attempt; the newest valid one counts, the others are on file.", len(d.Repeated))
-	tab := table{labels: 1, left: []int{1, 4, 5}, head: []string{"cell", "block, repeat", "attempts", "counts", "superseded", "first failure"}}
+	tab := table{labels: 2, left: []int{1, 4, 5}, head: []string{"cell", "block, repeat", "attempts", "counts", "superseded", "first failure"}}
 	var notes footnotes
 	for _, r := range d.Repeated[:min(len(d.Repeated), mostRepeated)] {
 		counts := "none"
