@@ -103,6 +103,9 @@ func (a *app) status(name string) (runStatus, error) {
 		if out.cut = out.cut || l.Cut != nil; l.Cut != nil && lane.Reason == "" {
 			lane.Reason = strings.TrimPrefix(plan.CutText(l.Name, l.Cut), l.Name+": ")
 		}
+		if l.Taken != "" && lane.Reason == "" {
+			lane.Reason = l.Taken
+		}
 		out.Lanes = append(out.Lanes, lane)
 	}
 	if out.State == "running" {
