@@ -16,7 +16,8 @@ import (
 const commandTime = time.Minute
 
 // Supply is a target's power in the hands of a lane or a person: commands to
-// one strip are given one after another, also across processes, and switching off is confirmed by the target falling silent.
+// one strip are given one after another, also across processes, and switching
+// off is confirmed by the target falling silent.
 type Supply struct {
 	t     *targets.Target
 	strip *strip

@@ -144,15 +144,6 @@ func (p *Process) Wait() wire.Task {
 // Done is closed when the process has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Signal sends s to the process unless it has ended.
-func (p *Process) Signal(s syscall.Signal) {
-	select {
-	case <-p.done:
-	default:
-		syscall.Kill(p.PID, s)
-	}
-}
-
 // Done is closed when the agent ends the task: its time is over.
 func (j *Job) Done() <-chan struct{} { return j.done }
 
