@@ -78,6 +78,7 @@ func (a *app) execute(ctx context.Context, lab *config.Lab, p *plan.Plan, run *r
 		fmt.Fprintln(a.err, "kernsweep: the report could not be written:", err)
 	}
 	a.sayCuts(run)
+	a.sayNext(run)
 	verdict := a.verdict(ctx, run, runErr)
 	a.tellEnd(ctx, tell, run, verdict)
 	return verdict

@@ -194,7 +194,7 @@ func (a *app) terminal() (width func() int, ok bool) {
 	}
 	return func() int {
 		w, _, err := term.GetSize(int(f.Fd()))
-		if err != nil {
+		if err != nil || w <= 0 { // a serial line does not know its width
 			return 80
 		}
 		return w

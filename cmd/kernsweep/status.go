@@ -189,6 +189,16 @@ func (a *app) next(s runStatus, run *results.Run) string {
 	return a.command("report", run)
 }
 
+// sayNext is the last line of a session: what the run asks for, where it is more
+// than to read the report. sayCuts has said it of what --until left out.
+func (a *app) sayNext(run *results.Run) {
+	s, err := a.status(run.Dir())
+	if err != nil || s.cut || s.Next == a.command("report", run) {
+		return
+	}
+	fmt.Fprintf(a.err, "run %s: %s; next: %s\n", s.Run, outcomeText(s.Outcomes, s.Missing), s.Next)
+}
+
 func (a *app) printStatus(s runStatus, lanes bool) {
 	if s.Outcomes == nil {
 		fmt.Fprintf(a.out, "%s  %s\n", s.Run, s.State)
