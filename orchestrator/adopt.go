@@ -18,12 +18,24 @@ import (
 // markFile has the kernel log's mark of an attempt, for a resumed verdict.
 const markFile = "kernel-mark.txt"
 
+// isOf says that a boot was made for b.
+func isOf(made *results.Boot, b plan.Boot) bool {
+	return made.Kernel == b.Kernel && made.Block == b.Block
+}
+
+// under says that b is what runs on a target that has one boot per run, and was
+// under way when the run was interrupted. Its trials go on when it is reached and
+// still is that boot.
+func (l *lane) under(b plan.Boot) bool {
+	return l.onlyOnce() && l.before != nil && l.before.newest != nil && isOf(l.before.newest, b)
+}
+
 // adopt takes over the boot that the controller before this one left its target
 // in, when it is the boot that b asks for and is still the one that was proven.
 // nil: b is to be booted.
 func (l *lane) adopt(ctx context.Context, b plan.Boot) *session {
 	h := l.before
-	if h == nil || h.boot == nil || h.boot.Kernel != b.Kernel || h.boot.Block != b.Block || targets.TraitsOf(l.target.Boot).Local {
+	if h == nil || h.boot == nil || !isOf(h.boot, b) || targets.TraitsOf(l.target.Boot).Local {
 		return nil
 	}
 	boot := *h.boot

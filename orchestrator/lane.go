@@ -147,6 +147,7 @@ func (l *lane) boot(ctx context.Context, b plan.Boot) {
 		l.recover(ctx, l.knownGood(), fmt.Sprintf("a boot of kernel %s that failed before the controller stopped", b.Kernel))
 		return
 	}
+	again := l.under(b)
 	if s := l.adopt(ctx, b); s != nil {
 		todo = s.resumed(ctx, todo)
 		l.settle()
@@ -154,7 +155,7 @@ func (l *lane) boot(ctx context.Context, b plan.Boot) {
 	}
 	l.settle()
 	tries := 0
-	for again := false; len(todo) > 0 && ctx.Err() == nil; again = true {
+	for ; len(todo) > 0 && ctx.Err() == nil; again = true {
 		if why := l.skipReason(b, again); why != "" {
 			l.conclude(ctx, todo, results.Skipped, why)
 			return

@@ -78,6 +78,57 @@ func TestBootMethodNoneAfterALostLink(t *testing.T) {
 	}
 }
 
+// A plain host is still in its one boot after Ctrl-C, so resume goes on there,
+// also when its SSH server does not answer at first. After a reboot it does not.
+func TestBootMethodNoneIsResumed(t *testing.T) {
+	for name, c := range map[string]struct {
+		refuse  int
+		reboots bool
+		ok      int
+	}{"at once": {0, false, 4}, "it does not answer at first": {2, false, 4}, "rebooted": {0, true, 1}} {
+		t.Run(name, func(t *testing.T) {
+			ctx, stop := context.WithCancel(t.Context())
+			n := 0
+			f := newFakeLab(t, map[string]workloads.Workload{"default": &echo{run: func(run context.Context, _ *workloads.Env) error {
+				if n++; n == 2 {
+					stop()
+					return run.Err()
+				}
+				return nil
+			}}})
+			f.m.once = true
+			f.lab.Targets[0].Quarantine = 5
+			s := f.lab.Sweeps[0]
+			s.Boots, s.Repeat, s.Kernels = 1, 4, []string{"a"}
+			s.Matrices[0].Kernels = s.Kernels
+			run, m, err := f.execute(t, ctx, nil)
+			if err == nil {
+				t.Fatal("it was not interrupted")
+			}
+			f.m.mu.Lock()
+			f.m.refuse = c.refuse
+			if c.reboots {
+				f.m.renew("")
+			}
+			f.m.mu.Unlock()
+			f.resume = true
+			m, err = f.executeIn(t, t.Context(), run, Remaining(f.lab, planOf(t, f), m, Rerun{}), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := count(m); n[results.OK] != c.ok || n[results.Skipped] != 4-c.ok {
+				t.Errorf("outcomes %v, want %d ok and the rest skipped", n, c.ok)
+			}
+			if why := m.Trials[len(m.Trials)-1].Final().Reason; c.reboots && !strings.Contains(why, "rebooted by itself") {
+				t.Errorf("skipped: %s", why)
+			}
+			if left := Remaining(f.lab, planOf(t, f), m, Rerun{}); len(left.Lanes) > 0 {
+				t.Errorf("%q remain", shape(left))
+			}
+		})
+	}
+}
+
 // A trial that failed before anything ran has no files, and that is no news.
 func TestNothingToCollect(t *testing.T) {
 	f := newFakeLab(t, map[string]workloads.Workload{"default": &echo{

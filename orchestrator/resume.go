@@ -115,6 +115,7 @@ type legacy struct {
 	open   bool          // the lane's end is not recorded
 	boot   *results.Boot // the target may still be in it; nil: no such boot
 	failed *results.Boot // its newest boot failed; its trials may lack their verdicts
+	newest *results.Boot // its newest boot was proven; nil: it was not
 	since  time.Time     // of the newest thing that is known of the lane
 	knobs  []results.KnobChange
 }
@@ -143,7 +144,7 @@ func (l *lane) inherit() {
 			h.failed = b.Result
 		}
 	}
-	if !h.open {
+	if h.newest = h.boot; !h.open {
 		h.boot, h.failed = nil, nil
 	}
 	l.before = h

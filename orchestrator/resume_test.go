@@ -109,13 +109,15 @@ func TestRemaining(t *testing.T) {
 		"nothing recorded": {new(script), []string{"t", "1a: 0 1 2", "1b: 0 1 2", "2a: 0 1 2", "2b: 0 1 2"}},
 		"all done":         {done().end(results.NoteEnded), nil},
 		"all done but the lane's end, so the target is not at home": {done(), []string{"t"}},
-		"stopped in a trial":                           {full(new(script).session(), 1, 1, "a").boot(2, 1, "b", results.OK).trial(at("b", 1, 0, 2), 1, results.OK).trial(at("b", 1, 1, 2), 1, ""), []string{"t", "1b: 0 1 2", "2a: 0 1 2", "2b: 0 1 2"}},
-		"a repeat is done, its warm-up is due again":   {full(new(script).session(), 1, 1, "a").boot(2, 1, "b", results.OK).trial(at("b", 1, 0, 2), 1, results.OK).trial(at("b", 1, 1, 2), 1, results.OK), []string{"t", "1b: 0 2", "2a: 0 1 2", "2b: 0 1 2"}},
-		"interrupted by hand":                          {full(new(script).session(), 1, 1, "a").boot(2, 1, "b", results.OK).trial(at("b", 1, 1, 2), 1, results.Interrupted).end(results.NoteInterrupted), []string{"t", "1b: 0 1 2", "2a: 0 1 2", "2b: 0 1 2"}},
-		"what failed has its verdict":                  {full(full(full(new(script).session(), 1, 1, "a"), 2, 1, "b"), 3, 2, "a").boot(4, 2, "b", results.OK).trial(at("b", 2, 1, 4), 1, results.Failed).trial(at("b", 2, 2, 4), 1, results.Skipped).end(results.NoteEnded), nil},
-		"a lost link has its other attempt":            {full(full(full(new(script).session(), 1, 1, "a"), 2, 1, "b"), 3, 2, "a").boot(4, 2, "b", results.OK).trial(at("b", 2, 1, 4), 1, results.Lost).trial(at("b", 2, 2, 4), 1, results.OK), []string{"t", "2b: 0 1"}},
-		"it had it":                                    {full(full(full(new(script).session(), 1, 1, "a"), 2, 1, "b"), 3, 2, "a").boot(4, 2, "b", results.OK).trial(at("b", 2, 1, 4), 1, results.Lost).trial(at("b", 2, 1, 4), 2, results.Lost).trial(at("b", 2, 2, 4), 1, results.OK), []string{"t"}},
-		"a lost one of a lane that ended is final":     {full(full(full(new(script).session(), 1, 1, "a"), 2, 1, "b"), 3, 2, "a").boot(4, 2, "b", results.OK).trial(at("b", 2, 1, 4), 1, results.Lost).trial(at("b", 2, 2, 4), 1, results.OK).end(results.NoteEnded), nil},
+		"stopped in a trial":                         {full(new(script).session(), 1, 1, "a").boot(2, 1, "b", results.OK).trial(at("b", 1, 0, 2), 1, results.OK).trial(at("b", 1, 1, 2), 1, ""), []string{"t", "1b: 0 1 2", "2a: 0 1 2", "2b: 0 1 2"}},
+		"a repeat is done, its warm-up is due again": {full(new(script).session(), 1, 1, "a").boot(2, 1, "b", results.OK).trial(at("b", 1, 0, 2), 1, results.OK).trial(at("b", 1, 1, 2), 1, results.OK), []string{"t", "1b: 0 2", "2a: 0 1 2", "2b: 0 1 2"}},
+		"interrupted by hand":                        {full(new(script).session(), 1, 1, "a").boot(2, 1, "b", results.OK).trial(at("b", 1, 1, 2), 1, results.Interrupted).end(results.NoteInterrupted), []string{"t", "1b: 0 1 2", "2a: 0 1 2", "2b: 0 1 2"}},
+		"what failed has its verdict":                {full(full(full(new(script).session(), 1, 1, "a"), 2, 1, "b"), 3, 2, "a").boot(4, 2, "b", results.OK).trial(at("b", 2, 1, 4), 1, results.Failed).trial(at("b", 2, 2, 4), 1, results.Skipped).end(results.NoteEnded), nil},
+		"a lost link has its other attempt":          {full(full(full(new(script).session(), 1, 1, "a"), 2, 1, "b"), 3, 2, "a").boot(4, 2, "b", results.OK).trial(at("b", 2, 1, 4), 1, results.Lost).trial(at("b", 2, 2, 4), 1, results.OK), []string{"t", "2b: 0 1"}},
+		"it had it":                                  {full(full(full(new(script).session(), 1, 1, "a"), 2, 1, "b"), 3, 2, "a").boot(4, 2, "b", results.OK).trial(at("b", 2, 1, 4), 1, results.Lost).trial(at("b", 2, 1, 4), 2, results.Lost).trial(at("b", 2, 2, 4), 1, results.OK), []string{"t"}},
+		"a lost one of a lane that ended is final":   {full(full(full(new(script).session(), 1, 1, "a"), 2, 1, "b"), 3, 2, "a").boot(4, 2, "b", results.OK).trial(at("b", 2, 1, 4), 1, results.Lost).trial(at("b", 2, 2, 4), 1, results.OK).end(results.NoteEnded), nil},
+		"interrupted, and then its target was given up": {full(full(full(new(script).session(), 1, 1, "a"), 2, 1, "b"), 3, 2, "a").boot(4, 2, "b", results.OK).trial(at("b", 2, 1, 4), 1, "").session().
+			trial(at("b", 2, 1, 0), 2, results.Skipped).trial(at("b", 2, 2, 0), 1, results.Skipped).end(results.NoteQuarantined), nil},
 		"an older valid attempt is not to be had anew": {done().session().boot(5, 1, "a", results.OK).trial(at("a", 1, 1, 5), 2, ""), []string{"t"}},
 	} {
 		got := shape(Remaining(lab, twoBlocks(), results.Load(c.s.recs), Rerun{}))

@@ -82,13 +82,17 @@ func (a *Attempt) Judged() bool { return a.judged }
 func (t *Trial) Outcome() Outcome { return t.Final().Outcome }
 
 // Final is the attempt that decides: the newest valid one, else the newest one
-// that was really executed, else the newest.
+// that was really executed, else the newest. One that was interrupted decides
+// nothing any more once the slot was skipped: its target was given up.
 func (t *Trial) Final() *Attempt {
 	if a := t.Valid(); a != nil {
 		return a
 	}
+	skipped := false
 	for _, a := range slices.Backward(t.Attempts) {
-		if a.Outcome != Skipped {
+		if a.Outcome == Skipped {
+			skipped = true
+		} else if !skipped || a.Outcome != Interrupted {
 			return a
 		}
 	}
