@@ -168,6 +168,26 @@ func TestPeerIsSharedAmongProcesses(t *testing.T) {
 	again()
 }
 
+// A target that was taken over while this process was stopped was not alone.
+func TestATargetThatWasTakenOverWasNotAlone(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "l")
+	a := &config.Target{Target: targets.Target{Name: "a", Boot: &machine{}}}
+	c, err := ClaimTargets(t.Context(), claimer(folder, "alice"), &config.Lab{Targets: []*config.Target{a}}, "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Release()
+	l := newLocks(c)
+	if err := l.broken(t.Context(), "target:a"); err != nil {
+		t.Errorf("nobody took it: %v", err)
+	}
+	steal(t, folder, "a")
+	var lost *leases.LostError
+	if err := l.broken(t.Context(), "target:a"); !errors.As(err, &lost) {
+		t.Errorf("it was taken over, and the trial counts: %v", err)
+	}
+}
+
 // A folder of leases that cannot be one is said before anything starts.
 func TestNoClaimWithoutAFolder(t *testing.T) {
 	f := newFakeLab(t, nil)

@@ -51,15 +51,23 @@ func (l *locks) acquire(ctx context.Context, names ...string) (release func(), e
 		}
 	}
 	// While this process waited or was stopped, a target may have been taken over.
+	if err := l.ours(ctx, names); err != nil {
+		release()
+		return nil, err
+	}
+	return release, nil
+}
+
+// ours says whether the targets among names are still this process's.
+func (l *locks) ours(ctx context.Context, names []string) error {
 	for _, n := range names {
 		if target, ok := strings.CutPrefix(n, targetLock("")); ok {
 			if err := l.others.check(ctx, target); err != nil {
-				release()
-				return nil, err
+				return err
 			}
 		}
 	}
-	return release, nil
+	return nil
 }
 
 // share takes the lease of a name that is not leased for the whole run.
@@ -104,7 +112,7 @@ func (l *locks) broken(ctx context.Context, names ...string) error {
 			return err
 		}
 	}
-	return nil
+	return l.ours(ctx, names)
 }
 
 func (l *locks) channel(name string) chan struct{} {
