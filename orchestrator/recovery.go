@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"kernsweep/targets"
 	"kernsweep/targets/console"
@@ -36,6 +37,9 @@ func (l *lane) wake(ctx context.Context) {
 	defer release()
 	how, err := targets.SwitchedOn(ctx, l.target, targets.BootLog{Note: l.note(ctx)})
 	l.target.StopConsole()
+	if err != nil && l.comesUp(ctx, err) {
+		how, err = "it came up by itself", nil
+	}
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
@@ -48,6 +52,45 @@ func (l *lane) wake(ctx context.Context) {
 		l.pause(ctx)
 	case how != "":
 		l.note(ctx)("it did not answer at the start: " + how)
+	}
+}
+
+// comeUpTry is how often a target is looked for that may come up by itself.
+const comeUpTry = 5 * time.Second
+
+// comesUp waits for a target that nothing here can restart: it may only be on its
+// way up, after a power failure, a reboot or an update. At most its boot time is
+// waited, and no longer than the night is.
+func (l *lane) comesUp(ctx context.Context, cause error) bool {
+	var other *targets.OtherMachineError
+	limit := l.target.Timeout.WithDefaults().Boot
+	if left, ends := l.r.night.left(); ends {
+		limit = min(limit, left)
+	}
+	if l.target.Power != nil || l.target.SSH.Host == "" || errors.As(cause, &other) || ctx.Err() != nil || limit <= 0 {
+		return false
+	}
+	l.note(ctx)(fmt.Sprintf("it does not answer, and has no power driver: waiting up to %s for it to come up by itself", limit.Round(time.Second)))
+	ctx, stop := context.WithTimeout(ctx, limit)
+	defer stop()
+	again := time.NewTicker(comeUpTry)
+	defer again.Stop()
+	for {
+		try, stop := context.WithTimeout(ctx, l.target.Timeout.WithDefaults().Exec)
+		conn, err := l.target.Dial(try, l.target.SSH, targets.DialOptions{})
+		if err == nil {
+			_, err = targets.ReadBootID(try, conn)
+			_ = conn.Close() // that it answers was the question
+		}
+		stop()
+		if err == nil {
+			return true
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return false
+		}
 	}
 }
 
@@ -68,7 +111,11 @@ func (l *lane) recover(ctx context.Context, k targets.Kernel, after string) {
 	if targets.TraitsOf(l.target.Boot).Local || ctx.Err() != nil || l.withdrawn != "" {
 		return
 	}
-	if err := l.home(ctx, k); err != nil && ctx.Err() == nil {
+	err := l.home(ctx, k)
+	if err != nil && l.comesUp(ctx, err) {
+		err = l.home(ctx, k)
+	}
+	if err != nil && ctx.Err() == nil {
 		l.failed(ctx, fmt.Errorf("after %s: %w", after, err))
 		l.stranded = true
 	}

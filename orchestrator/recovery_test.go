@@ -204,6 +204,26 @@ func TestTargetThatIsOffAtTheStart(t *testing.T) {
 	}
 }
 
+// Without a power driver a target that is only on its way up is waited for, and
+// is not given up.
+func TestTargetThatComesUpByItself(t *testing.T) {
+	t.Parallel()
+	f := newFakeLab(t, map[string]workloads.Workload{"default": &echo{}})
+	f.m.traits, f.m.off = targets.BootTraits{Running: true}, true
+	f.lab.Targets[0].SSH.Host = "box"
+	_, m, err := f.execute(t, t.Context(), func(r results.Record) {
+		if strings.Contains(r.Note, "for it to come up by itself") {
+			f.m.supply(true)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := count(m); n[results.OK] != 4 || strings.Contains(notes(m, "box"), "infrastructure failure") {
+		t.Errorf("outcomes %v\n%s", n, notes(m, "box"))
+	}
+}
+
 // What ramoops kept of a panic lies beside the boot that panicked, and the store
 // is empty again.
 func TestCrashIsCollectedOnTheNextGoodBoot(t *testing.T) {
