@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kernsweep/orchestrator/leases"
 	"kernsweep/orchestrator/live"
 	"kernsweep/orchestrator/plan"
 	"kernsweep/orchestrator/results"
@@ -69,8 +70,23 @@ func (a *app) statusCmd() *cobra.Command {
 			for _, s := range all {
 				a.printStatus(s, len(args) > 0)
 			}
+			if len(args) == 0 {
+				a.printLeases()
+			}
 			return nil
 		},
+	}
+}
+
+// printLeases says who uses what on this machine; a folder that cannot be read
+// says nothing, for status is about runs.
+func (a *app) printLeases() {
+	held, err := leases.List(leases.Find(a.env))
+	if err != nil {
+		return
+	}
+	for _, r := range held {
+		fmt.Fprintf(a.out, "%s is used by %s since %s: %s\n", live.Safe(r.What), live.Safe(r.String()), r.Since.Local().Format("2006-01-02 15:04"), r.State)
 	}
 }
 
