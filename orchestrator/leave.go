@@ -3,6 +3,7 @@ package orchestrator
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"go.uber.org/zap"
@@ -166,19 +167,21 @@ func (l *lane) payBack(ctx context.Context) {
 	if err != nil {
 		return // they stay owed
 	}
-	for i := len(l.owed) - 1; i >= 0; i-- {
-		o := l.owed[i]
+	var still []owing
+	for _, o := range slices.Backward(l.owed) {
 		if o.boot != id {
-			continue
+			continue // a boot resets it
 		}
 		if err := o.knob.Restore(ctx, l.target.Held); err != nil {
 			l.note(ctx)(fmt.Sprintf("knob %s is not restored to %s: %v", o.knob.Path, o.knob.Old, err))
+			still = append(still, o)
 		} else {
 			l.note(ctx)(fmt.Sprintf("knob %s is restored to %s", o.knob.Path, o.knob.Old))
 			l.restored(ctx, o)
 		}
 	}
-	l.owed = nil
+	slices.Reverse(still)
+	l.owed = still
 }
 
 // restored makes durable that a knob is not owed any more.

@@ -30,7 +30,7 @@ func (a *app) completions(root *cobra.Command) {
 	sweeps := a.labWords(func(l *config.Lab) []string { return named(l.Sweeps, func(s *config.Sweep) string { return s.Name }) })
 	workloads := a.labWords(func(l *config.Lab) []string { return named(l.Workloads, (*config.Workload).ID) })
 	fixed := func(list ...string) words { return func() []string { return list } }
-	// By the command's path without "kernsweep"; the last place stands for all after it when it repeats.
+	// By the command's path without "kernsweep".
 	places := map[string][]words{
 		"plan": {sweeps}, "run": {sweeps}, "resume": {runs}, "rerun": {runs}, "report": {runs}, "status": {runs}, "stop": {runs}, "watch": {runs},
 		"exec": {targets}, "console": {targets}, "boot": {targets, kernels}, "power": {targets, fixed("on", "off", "cycle")},
