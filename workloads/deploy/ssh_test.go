@@ -131,8 +131,10 @@ func TestReadyIsCalledOverARealLink(t *testing.T) {
 // TestInterruptionOverARealLink: a Conn ends what it ran by KILL when its
 // context ends, so the agent has to be asked first. Else the task would outlive
 // it, without an end record, and hold its port for ever.
+//
+// It runs beside no other test: ten seconds are given to a shell that forks for
+// each step, and a machine full of tests takes them.
 func TestInterruptionOverARealLink(t *testing.T) {
-	t.Parallel()
 	dials := map[string]func(t *testing.T) targets.Conn{
 		"controller": func(t *testing.T) targets.Conn {
 			conn := localconn.New()
