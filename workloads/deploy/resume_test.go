@@ -88,11 +88,13 @@ func TestResuming(t *testing.T) {
 func checkTrial(t *testing.T, s *scene) {
 	t.Helper()
 	p, err := s.workload().Parse(os.DirFS(s.Dir))
-	var busy *workloads.InvalidError
-	if err != nil && !errors.As(err, &busy) {
+	var busy *workloads.InvalidError // on a machine full of tests a figure may not be worth anything, or a port be somebody else's
+	switch {
+	case errors.As(err, &busy):
+		t.Log(err)
+	case err != nil:
 		t.Error(err)
-	}
-	if len(p.Values) == 0 || p.Values[0].Missing != "" && err == nil {
+	case len(p.Values) == 0 || p.Values[0].Missing != "":
 		t.Errorf("values %+v", p.Values)
 	}
 	for _, f := range []string{"spool", "stdout", "stderr", "vmstat.csv"} {
