@@ -40,6 +40,11 @@ func (l *lane) adopt(ctx context.Context, b plan.Boot) *session {
 	}
 	boot := *h.boot
 	h.boot = nil // whatever comes of it, it is asked once
+	for _, k := range h.knobs {
+		if k.BootID == boot.Record.BootID {
+			l.owed = append(l.owed, owing{k.Knob, k.BootID})
+		}
+	}
 	release, err := l.hold(ctx)
 	if err != nil {
 		return nil
@@ -63,11 +68,6 @@ func (l *lane) adopt(ctx context.Context, b plan.Boot) *session {
 	s.rejoin(ctx)
 	if err := s.deploy(ctx); err != nil {
 		return no(err.Error())
-	}
-	for _, k := range h.knobs {
-		if k.BootID == boot.Record.BootID {
-			l.owed = append(l.owed, owing{k.Knob, k.BootID})
-		}
 	}
 	l.note(ctx)(fmt.Sprintf("boot %d (kernel %s, boot_id %s) goes on: the target is still in it", boot.Number, boot.Kernel, boot.Record.BootID))
 	return s

@@ -83,3 +83,57 @@ func TestKnobsAreRestored(t *testing.T) {
 		})
 	}
 }
+
+// A controller that died between setting a knob and beginning its trial left the
+// knob set in a boot that goes on, for boot method none has no other: it is put
+// back before anything is measured there.
+func TestKnobOfADeadControllerInAPlainBoot(t *testing.T) {
+	t.Parallel()
+	var seen []string
+	var f *fakeLab
+	f = newFakeLab(t, map[string]workloads.Workload{"default": &echo{run: func(context.Context, *workloads.Env) error {
+		seen = append(seen, knobOf(t, f.m))
+		return nil
+	}}})
+	f.m.once = true
+	knobs := map[string]string{testKnob: "512"}
+	f.lab.Workloads[0].Scenarios[0].Common.Knobs = knobs
+	run, _, err := f.execute(t, t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	journal := filepath.Join(run.Dir(), "journal.jsonl")
+	text, err := os.ReadFile(journal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kept strings.Builder
+	for line := range strings.Lines(string(text)) {
+		kept.WriteString(line)
+		if strings.Contains(line, `"kind":"knob"`) {
+			break
+		}
+	}
+	for path, body := range map[string]string{journal: kept.String(), filepath.Join(f.m.dir, "knob"): "512\n"} {
+		if err := os.WriteFile(path, []byte(body), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	seen, f.resume = nil, true
+	state, err := run.State()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := f.executeIn(t, t.Context(), run, Remaining(f.lab, planOf(t, f), state.Model, Rerun{}), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tr := range m.Trials {
+		if v := tr.Valid(); v != nil && !strings.Contains(strings.Join(v.Parsed.Notes, "\n"), "(was 256)") {
+			t.Errorf("a trial found the knob as the dead controller had set it: %q", v.Parsed.Notes)
+		}
+	}
+	if got := knobOf(t, f.m); got != "256" || len(seen) == 0 || !strings.Contains(notes(m, "box"), "knob "+testKnob+" is restored to 256") {
+		t.Errorf("the knob is %s; trials saw %q; %v\n%s", got, seen, m.Count(), notes(m, "box"))
+	}
+}

@@ -174,6 +174,7 @@ func (l *lane) boot(ctx context.Context, b plan.Boot) {
 		case err == nil:
 			l.lastID, l.verified = s.record.BootID, true
 			l.costs.SawBoot(b.Kernel, took())
+			l.payBack(ctx) // what a controller set that died, in a boot that goes on
 			todo = s.trials(ctx, todo)
 		case ctx.Err() != nil:
 			return

@@ -35,7 +35,10 @@ func (l *lane) start(ctx context.Context, b plan.Boot) (*session, error) {
 	}
 	defer release()
 	l.boots++
-	l.touched, l.at, l.stranded, l.owed = true, "", false, nil // a boot resets every knob
+	l.touched, l.at, l.stranded = true, "", false
+	if !l.onlyOnce() {
+		l.owed = nil // a boot resets every knob
+	}
 	begin := time.Now()
 	dir, err := l.r.Run.NewBootDir(l.conf.Name, l.boots)
 	if err != nil {
