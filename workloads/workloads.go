@@ -38,6 +38,14 @@ type Value struct {
 	Missing string  `json:"missing,omitempty"`
 	// Resolution is the step the tool printed with, 0 when unknown or exact.
 	Resolution float64 `json:"resolution,omitempty"`
+	// N and SD: Value is an average that the tool printed over N runs, with this
+	// sample standard deviation, and the runs themselves are not on file. N below
+	// 2: Value is one measurement.
+	N  int     `json:"n,omitempty"`
+	SD float64 `json:"sd,omitempty"`
+	// Each is the series that Value is the mean of, where it is on file. Its
+	// members are measurements of one boot.
+	Each []float64 `json:"each,omitempty"`
 }
 
 // Parsed is what a trial's raw files say.

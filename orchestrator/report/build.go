@@ -14,6 +14,7 @@ func build(run *results.Run, s *results.State) *Document {
 	d := &Document{Format: DocumentFormat, Run: run.Meta, ExitStatus: s.Model.ExitStatus(),
 		Damage: s.Journal.Notes, Doubtful: len(s.Journal.Doubtful), Sessions: s.Model.Sessions,
 		Targets: []Target{}, Workloads: []Workload{}, Boots: []Boot{}, Failures: []Failure{}}
+	d.Design, d.Kernels = s.Plan.Design, s.Plan.Kernels
 	if d.Sessions == nil {
 		d.Sessions = []results.Session{}
 	}

@@ -3,6 +3,7 @@ package report
 import (
 	"time"
 
+	"kernsweep/orchestrator/compare"
 	"kernsweep/orchestrator/results"
 	"kernsweep/orchestrator/stats"
 	"kernsweep/workloads"
@@ -14,21 +15,24 @@ const DocumentFormat = 1
 
 // Document is a whole report as data: what --format json prints.
 type Document struct {
-	Format     int               `json:"format"`                   // DocumentFormat
-	Run        results.RunMeta   `json:"run"`                      // run.json
-	Running    string            `json:"running,omitempty"`        // the process that executes the run now; "" = none
-	ExitStatus int               `json:"exit_status"`              // as far as it is known
-	Damage     []string          `json:"journal_damage,omitempty"` // what is wrong with the journal; such records are not counted
-	Doubtful   int               `json:"journal_doubtful,omitempty"`
-	Sessions   []results.Session `json:"sessions"`
-	Targets    []Target          `json:"targets"`
-	Workloads  []Workload        `json:"workloads"`
-	Boots      []Boot            `json:"boots"`
-	Failures   []Failure         `json:"failures"`
-	Mixed      []Mixed           `json:"mixed_blocks,omitempty"`
-	Repeated   []Repeated        `json:"repeated,omitempty"` // slots with several attempts
-	Later      []Later           `json:"later,omitempty"`    // what was skipped at first, and executed by a later session
-	Notes      []Note            `json:"notes,omitempty"`    // of the journal
+	Format     int                     `json:"format"`                   // DocumentFormat
+	Run        results.RunMeta         `json:"run"`                      // run.json
+	Running    string                  `json:"running,omitempty"`        // the process that executes the run now; "" = none
+	ExitStatus int                     `json:"exit_status"`              // as far as it is known
+	Damage     []string                `json:"journal_damage,omitempty"` // what is wrong with the journal; such records are not counted
+	Doubtful   int                     `json:"journal_doubtful,omitempty"`
+	Sessions   []results.Session       `json:"sessions"`
+	Targets    []Target                `json:"targets"`
+	Workloads  []Workload              `json:"workloads"`
+	Boots      []Boot                  `json:"boots"`
+	Failures   []Failure               `json:"failures"`
+	Mixed      []Mixed                 `json:"mixed_blocks,omitempty"`
+	Repeated   []Repeated              `json:"repeated,omitempty"` // slots with several attempts
+	Later      []Later                 `json:"later,omitempty"`    // what was skipped at first, and executed by a later session
+	Notes      []Note                  `json:"notes,omitempty"`    // of the journal
+	Judgement  *compare.Judgement      `json:"judgement"`
+	Design     results.Design          `json:"design"`
+	Kernels    []results.PlannedKernel `json:"kernels"`
 }
 
 // Target is a lane.

@@ -9,7 +9,9 @@ import (
 	"slices"
 	"strings"
 
+	"kernsweep/orchestrator/compare"
 	"kernsweep/orchestrator/results"
+	"kernsweep/orchestrator/validity"
 )
 
 // Options of a report.
@@ -76,5 +78,7 @@ func load(run *results.Run) (*source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &source{run: run, doc: build(run, state)}, nil
+	doc := build(run, state)
+	doc.Judgement = compare.Judge(run.Name(), state, compare.Options{Findings: validity.Run(run, state)})
+	return &source{run: run, doc: doc}, nil
 }

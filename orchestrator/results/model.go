@@ -47,6 +47,7 @@ type LaneState struct {
 	Reason      string    `json:"reason,omitempty"` // of the quarantine: its first cause
 	Taken       string    `json:"taken,omitempty"`  // how another controller got the target in the middle; "": it did not
 	Cut         *Cut      `json:"cut,omitempty"`    // what its newest session left out; nil: nothing
+	Enough      *Enough   `json:"enough,omitempty"` // boots = "auto" came to its end; nil: it did not
 
 	knobs []KnobChange // set and not restored
 }
@@ -103,6 +104,10 @@ func (m *Model) add(r *Record) {
 	case KindCut:
 		if r.Lane != "" {
 			m.lane(r.Lane).Cut = r.Cut
+		}
+	case KindEnough:
+		if r.Lane != "" && r.Enough != nil {
+			m.lane(r.Lane).Enough = r.Enough
 		}
 	case KindNote:
 		m.Notes = append(m.Notes, *r)

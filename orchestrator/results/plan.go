@@ -26,6 +26,22 @@ type PlanSummary struct {
 	Cells []PlannedCell `json:"cells"`
 	// Metrics by "WORKLOAD.SCENARIO", in the workload's order.
 	Metrics map[string][]workloads.Metric `json:"metrics"`
+	Design  Design                        `json:"design"`
+}
+
+// Design is how a sweep measures and what it declared beforehand.
+type Design struct {
+	Order     string  `json:"order,omitempty"`      // "interleaved", "blocked"; "" = not known (an import)
+	Auto      bool    `json:"auto,omitempty"`       // boots = "auto": blocks until HalfWidth, at most MaxBoots
+	MinBoots  int     `json:"min_boots,omitempty"`  // of auto: never fewer
+	MaxBoots  int     `json:"max_boots,omitempty"`  // of auto
+	HalfWidth float64 `json:"half_width,omitempty"` // wanted half width of a 95 % interval, 0.01 = 1 %; 0: stats.Defaults
+	Effect    float64 `json:"effect,omitempty"`     // smallest effect of interest, 0.01 = 1 %; 0: stats.Defaults
+	// Primary are the declared primary comparisons: "WORKLOAD", "WORKLOAD.SCENARIO",
+	// either with ":METRIC". Empty: the primary metric of every workload and scenario.
+	Primary []string `json:"primary,omitempty"`
+	// NoiseFloor: an A/A run. The one kernel of each lane is compared with itself.
+	NoiseFloor bool `json:"noise_floor,omitempty"`
 }
 
 // PlannedTarget is a lane of the plan.

@@ -40,6 +40,23 @@ type RunMeta struct {
 	Images map[string]string `json:"images,omitempty"`
 	// Agents: SHA-256 of the agents, by "go/mipsle", "shell", ….
 	Agents map[string]string `json:"agents,omitempty"`
+	// Imported: the run was made from other people's logs. Nothing of it was
+	// proven, and what their files do not say is not known.
+	Imported *Import `json:"imported,omitempty"`
+}
+
+// Import says what an imported run was made from.
+type Import struct {
+	Files []ImportedFile `json:"files"`
+	Note  string         `json:"note,omitempty"` // of whoever imported it: where the logs are from
+}
+
+// ImportedFile is a file that was read, and kept whole below the run directory.
+type ImportedFile struct {
+	Name   string `json:"name"`   // as given
+	SHA256 string `json:"sha256"` // of its bytes
+	Kept   string `json:"kept"`   // path below the run directory
+	Format string `json:"format"` // "iperf", "kernbench", "time", "vmstat", "table"
 }
 
 // Run is one run directory.

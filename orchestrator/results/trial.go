@@ -22,6 +22,9 @@ type Attempt struct {
 	Session int    // the controller's that made it, from 1
 	Tasks   []Task // that its agents began, oldest first
 	How     string // the ended record's note: the agent's last word
+	// Findings of the validity rules; for journals before them the warnings stand
+	// in Parsed alone.
+	Findings []Finding
 
 	judged bool
 	ended  Outcome // what the ended record said
@@ -117,7 +120,7 @@ func (t *Trial) attempt(r *Record) *Attempt {
 // after the end (collection) never replaces how the trial itself ended (law 3).
 func (a *Attempt) judge(r *Record) {
 	a.judged = true
-	a.Parsed, a.Summary = r.Parsed, r.Summary
+	a.Parsed, a.Summary, a.Findings = r.Parsed, r.Summary, r.Findings
 	if r.Outcome == Lost && a.ended != "" && a.ended != OK && a.ended != Lost {
 		if r.Collect == "" {
 			a.Collect = r.Reason

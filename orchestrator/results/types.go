@@ -69,16 +69,17 @@ const (
 	KindEnded   Kind = "ended"   // how it ended, before anything is collected (law 3)
 	KindJudged  Kind = "judged"  // outcome and values, after the evidence was read
 	KindNote    Kind = "note"
-	KindLane    Kind = "lane" // a lane began, ended or was quarantined: Note
-	KindTask    Kind = "task" // where a trial's agent is about to write its spool
-	KindKnob    Kind = "knob" // a knob of the target was set, or restored
-	KindCut     Kind = "cut"  // what a lane leaves out, because it would not end in time
+	KindLane    Kind = "lane"   // a lane began, ended or was quarantined: Note
+	KindTask    Kind = "task"   // where a trial's agent is about to write its spool
+	KindKnob    Kind = "knob"   // a knob of the target was set, or restored
+	KindCut     Kind = "cut"    // what a lane leaves out, because it would not end in time
+	KindEnough  Kind = "enough" // what a lane leaves out, because its intervals are narrow
 )
 
 // known tells the kinds that this version writes.
 func (k Kind) known() bool {
 	switch k {
-	case KindRun, KindPhase, KindBoot, KindStarted, KindEnded, KindJudged, KindNote, KindLane, KindTask, KindKnob, KindCut:
+	case KindRun, KindPhase, KindBoot, KindStarted, KindEnded, KindJudged, KindNote, KindLane, KindTask, KindKnob, KindCut, KindEnough:
 		return true
 	}
 	return false
@@ -117,6 +118,9 @@ type Record struct {
 	Task    *Task             `json:"task,omitempty"`
 	Knob    *KnobChange       `json:"knob,omitempty"`
 	Cut     *Cut              `json:"cut,omitempty"`
+	Enough  *Enough           `json:"enough,omitempty"`
+	// Findings of the validity rules about the trial; a hard one made it invalid.
+	Findings []Finding `json:"findings,omitempty"`
 }
 
 // Task is where the evidence of a running task is found, by whoever resumes the run.
@@ -140,6 +144,17 @@ type Cut struct {
 	Until  time.Time `json:"until"`
 	Block  int       `json:"block"`  // the first that is not measured
 	Trials int       `json:"trials"` // left out, warm-ups not counted
+}
+
+// Enough says that a lane of a sweep with boots = "auto" needs no more blocks.
+// The widths of intervals decide, never where they lie.
+type Enough struct {
+	Blocks int    `json:"blocks"` // measured; the planned ones after them are left out
+	Widest string `json:"widest"` // the cell and metric whose interval is the widest
+	// HalfWidth of that cell's 95 % interval, as a share of its mean, and what was
+	// asked for.
+	HalfWidth float64 `json:"half_width"`
+	Wanted    float64 `json:"wanted"`
 }
 
 // Boot is a judged boot in the journal.

@@ -4,6 +4,7 @@
 package stats
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -174,4 +175,8 @@ func Quantile(x []float64, p float64) float64 {
 		return s[len(s)-1]
 	}
 	return s[lo] + (at-float64(lo))*(s[lo+1]-s[lo])
+}
+
+func sortBy(index []int, key func(int) float64) {
+	slices.SortStableFunc(index, func(a, b int) int { return cmp.Compare(key(a), key(b)) })
 }
