@@ -19,6 +19,7 @@ type Attempt struct {
 	Collect string // a collection error, beside the outcome
 	Parsed  *workloads.Parsed
 	Summary *Activity
+	Peer    *Activity // of the other end, nil without one, or without its spool
 	Session int    // the controller's that made it, from 1
 	Tasks   []Task // that its agents began, oldest first
 	How     string // the ended record's note: the agent's last word
@@ -120,7 +121,7 @@ func (t *Trial) attempt(r *Record) *Attempt {
 // after the end (collection) never replaces how the trial itself ended (law 3).
 func (a *Attempt) judge(r *Record) {
 	a.judged = true
-	a.Parsed, a.Summary, a.Findings = r.Parsed, r.Summary, r.Findings
+	a.Parsed, a.Summary, a.Peer, a.Findings = r.Parsed, r.Summary, r.Peer, r.Findings
 	if r.Outcome == Lost && a.ended != "" && a.ended != OK && a.ended != Lost {
 		if r.Collect == "" {
 			a.Collect = r.Reason

@@ -114,6 +114,7 @@ type Record struct {
 	Collect string            `json:"collect,omitempty"` // a collection error, beside the verdict
 	Parsed  *workloads.Parsed `json:"parsed,omitempty"`
 	Summary *Activity         `json:"activity,omitempty"`
+	Peer    *Activity         `json:"peer_activity,omitempty"` // of the other end, where its spool is on file
 	Note    string            `json:"note,omitempty"`
 	Task    *Task             `json:"task,omitempty"`
 	Knob    *KnobChange       `json:"knob,omitempty"`
@@ -180,6 +181,12 @@ type Activity struct {
 	Idle       float64  `json:"idle_pct"`
 	Wait       float64  `json:"wait_pct"`
 	Steal      float64  `json:"steal_pct"`
+	// RunDelay and Timeslices are from /proc/schedstat, over all CPUs: how many
+	// milliseconds tasks waited for a CPU, and how many slices they got, per second.
+	// nil: the kernel keeps no such account, or the agent did not read it; Missing
+	// then has "run_delay" and "timeslices", but in journals of earlier versions.
+	RunDelay   *float64 `json:"run_delay_ms_per_s,omitempty"`
+	Timeslices *float64 `json:"timeslices_per_s,omitempty"`
 	Missing    []string `json:"missing,omitempty"` // vmstat columns no sample had ("cs", "st"): their fields mean nothing
 	Warnings   []string `json:"warnings,omitempty"`
 }
