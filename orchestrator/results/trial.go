@@ -20,9 +20,9 @@ type Attempt struct {
 	Parsed  *workloads.Parsed
 	Summary *Activity
 	Peer    *Activity // of the other end, nil without one, or without its spool
-	Session int    // the controller's that made it, from 1
-	Tasks   []Task // that its agents began, oldest first
-	How     string // the ended record's note: the agent's last word
+	Session int       // the controller's that made it, from 1
+	Tasks   []Task    // that its agents began, oldest first
+	How     string    // the ended record's note: the agent's last word
 	// Findings of the validity rules; for journals before them the warnings stand
 	// in Parsed alone.
 	Findings []Finding

@@ -172,15 +172,15 @@ type Boot struct {
 
 // Activity is the vmstat summary of one trial on its target.
 type Activity struct {
-	Samples    int      `json:"samples"`
-	Seconds    float64  `json:"seconds"`
-	Switches   float64  `json:"switches_per_s"`
-	Interrupts float64  `json:"interrupts_per_s"`
-	User       float64  `json:"user_pct"`
-	System     float64  `json:"system_pct"`
-	Idle       float64  `json:"idle_pct"`
-	Wait       float64  `json:"wait_pct"`
-	Steal      float64  `json:"steal_pct"`
+	Samples    int     `json:"samples"`
+	Seconds    float64 `json:"seconds"`
+	Switches   float64 `json:"switches_per_s"`
+	Interrupts float64 `json:"interrupts_per_s"`
+	User       float64 `json:"user_pct"`
+	System     float64 `json:"system_pct"`
+	Idle       float64 `json:"idle_pct"`
+	Wait       float64 `json:"wait_pct"`
+	Steal      float64 `json:"steal_pct"`
 	// RunDelay and Timeslices are from /proc/schedstat, over all CPUs: how many
 	// milliseconds tasks waited for a CPU, and how many slices they got, per second.
 	// nil: the kernel keeps no such account, or the agent did not read it; Missing
