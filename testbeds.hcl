@@ -612,6 +612,15 @@ sweep "overnight" {
   boots    = 5 # of each kernel on each target: the sample that statistics need
   repeat   = 3 # trials of each cell inside one boot
 
+  # boots      = "auto"   # at least 5, then until every primary interval is ±half_width
+  # half_width = "1%"     # also what a verdict takes for narrow enough
+  # max_boots  = 15       # of boots = "auto"
+  # effect     = "2%"     # smallest change that matters (default: 1%, or the noise floor)
+  # order      = "blocked" # where changing kernels is dear; order and kernel are one then
+  # primary    = [         # what the sweep is to decide; fewer need fewer boots
+  #   "iperf.to_device", "kernbench.linux:elapsed",
+  # ]
+
   matrix {
     targets   = [target.wl500gpv2]
     workloads = [workload.iperf.to_device]

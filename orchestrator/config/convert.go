@@ -32,6 +32,10 @@ func (c converter) set(to reflect.Value, v cty.Value, e hclsyntax.Expression) bo
 		return c.duration(to, v, e)
 	case Ref:
 		return c.reference(to, v, e)
+	case blocks:
+		return c.blocks(to, v, e)
+	case percent:
+		return c.percent(to, v, e)
 	}
 	switch to.Kind() {
 	case reflect.String:
@@ -285,15 +289,4 @@ func (l *loader) secret(a *attr) bool {
 		}
 	}
 	return true
-}
-
-// secretName says that an attribute, a local or a variable called name holds a
-// secret.
-func secretName(name string) bool {
-	for _, word := range []string{"password", "passphrase", "passwd", "token", "secret"} {
-		if strings.HasSuffix(strings.ToLower(name), word) {
-			return true
-		}
-	}
-	return false
 }

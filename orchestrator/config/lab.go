@@ -124,7 +124,12 @@ type Sweep struct {
 	Note         string // free text
 	Kernels      []string
 	Baseline     string
-	Boots        int           // blocks; default 5
+	Boots        int           // blocks; default 5. With Auto: at most so many
+	Auto         bool          // boots = "auto": from MinBoots on, until HalfWidth is reached
+	HalfWidth    float64       // of an interval that is narrow enough, as a share; 0: not said
+	Effect       float64       // smallest change that matters, as a share; 0: not said
+	Order        string        // Interleaved or Blocked
+	Primary      []string      // declared comparisons, as results.Design.Primary has them
 	Repeat       int           // trials of each cell inside one boot; default 3
 	Warmup       int           // trials of each cell dropped at the start of a boot, kept on file; default 1
 	Seed         int64         // 0: drawn when the run starts, and recorded

@@ -158,3 +158,14 @@ func (l *loader) text(r hcl.Range) string {
 	}
 	return string(src[r.Start.Byte:r.End.Byte])
 }
+
+// secretName says that an attribute, a local or a variable called name holds a
+// secret.
+func secretName(name string) bool {
+	for _, word := range []string{"password", "passphrase", "passwd", "token", "secret"} {
+		if strings.HasSuffix(strings.ToLower(name), word) {
+			return true
+		}
+	}
+	return false
+}

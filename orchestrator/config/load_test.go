@@ -204,7 +204,7 @@ func TestKernelsWorkloadsSweeps(t *testing.T) {
 		s.Matrices[i].Pos = Pos{}
 	}
 	s.Pos = Pos{}
-	want := &Sweep{Name: "night", Kernels: []string{"cfs", "bfs"}, Baseline: "cfs", Boots: 7, Repeat: 3, Warmup: 1, BootFailures: 2, Rehearsed: 720 * time.Hour, Matrices: []Matrix{
+	want := &Sweep{Name: "night", Kernels: []string{"cfs", "bfs"}, Baseline: "cfs", Boots: 7, Order: Interleaved, Repeat: 3, Warmup: 1, BootFailures: 2, Rehearsed: 720 * time.Hour, Matrices: []Matrix{
 		{Targets: []string{"wl500"}, Kernels: []string{"cfs", "bfs"}, Workloads: []string{"work.w", "work.plain"}, Baseline: "cfs"},
 		{Targets: []string{"other"}, Kernels: []string{"bfs"}, Workloads: []string{"work.plain"}, Baseline: "bfs"},
 	}}

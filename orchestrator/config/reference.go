@@ -107,6 +107,10 @@ func typeName(f field) string {
 		return f.ref + ".NAME"
 	case f.typ == reflect.TypeOf(duration(0)):
 		return "duration"
+	case f.typ == reflect.TypeOf(blocks(0)):
+		return `number or "auto"`
+	case f.typ == reflect.TypeOf(percent(0)):
+		return "percentage"
 	case f.typ == reflect.TypeOf((*attr)(nil)):
 		return "any value"
 	case f.typ.Kind() == reflect.Slice:

@@ -10,7 +10,12 @@ type sweepBlock struct {
 	Note         string   `hcl:"note,optional" doc:"free text"`
 	Kernels      []Ref    `hcl:"kernels,optional" ref:"kernel" doc:"kernels to boot, unless a matrix names its own"`
 	Baseline     Ref      `hcl:"baseline,optional" ref:"kernel" doc:"kernel that others are compared with (default: the first)"`
-	Boots        int      `hcl:"boots,optional" doc:"blocks: boots of each kernel on each target, the statistical sample (default 5)"`
+	Boots        blocks   `hcl:"boots,optional" doc:"blocks: boots of each kernel on each target, the statistical sample (default 5); \"auto\": at least 5, then until every primary interval is as narrow as half_width, at most max_boots"`
+	HalfWidth    percent  `hcl:"half_width,optional" doc:"half width of a 95 % interval that is narrow enough, such as \"1%\" (default 1%): boots = \"auto\" stops there, and a wider one that holds no change is inconclusive"`
+	MaxBoots     int      `hcl:"max_boots,optional" doc:"blocks that boots = \"auto\" makes at most (default 15)"`
+	Order        string   `hcl:"order,optional" doc:"\"interleaved\" (default): every block holds every kernel once; \"blocked\": all boots of one kernel, then those of the next, and order and kernel cannot be told apart"`
+	Effect       percent  `hcl:"effect,optional" doc:"smallest change that matters, such as \"1%\" (default 1%, or a target's noise floor where that is larger)"`
+	Primary      []string `hcl:"primary,optional" doc:"what the sweep is to decide, said beforehand: KIND.NAME or KIND.NAME.SCENARIO, and :METRIC where it is not the workload's primary one (default: the primary metric of every workload and scenario)"`
 	Repeat       int      `hcl:"repeat,optional" doc:"trials of each cell inside one boot (default 3)"`
 	Warmup       int      `hcl:"warmup,optional" doc:"trials of each cell at the start of a boot that are kept on file but do not count (default 1)"`
 	Seed         int64    `hcl:"seed,optional" doc:"of the order; 0 (default): drawn when the run starts, and recorded"`
@@ -29,14 +34,14 @@ type matrixBlock struct {
 }
 
 func (l *loader) addSweep(b *block) {
-	raw := sweepBlock{Boots: 5, Repeat: 3, Warmup: 1, BootFailures: 2}
+	raw := sweepBlock{Boots: 5, MaxBoots: defaultMaxBoots, Repeat: 3, Warmup: 1, BootFailures: 2, Order: Interleaved}
 	ok := l.decode(b, b.body, inBlock("sweep"), false, &raw)
 	s := &Sweep{
-		Name: b.name(), Note: raw.Note, Baseline: raw.Baseline.Name, Boots: raw.Boots, Repeat: raw.Repeat,
+		Name: b.name(), Note: raw.Note, Baseline: raw.Baseline.Name, Repeat: raw.Repeat,
 		Warmup: raw.Warmup, Seed: raw.Seed, BootFailures: raw.BootFailures, Rehearsed: raw.Rehearsed, Pos: b.pos,
 	}
 	s.Kernels = l.names(raw.Kernels, "kernel")
-	l.inRange(b.body, "boots", s.Boots, 1)
+	l.design(b, &raw, s)
 	l.inRange(b.body, "repeat", s.Repeat, 1)
 	l.inRange(b.body, "warmup", s.Warmup, 0)
 	l.inRange(b.body, "boot_failures", s.BootFailures, 1)
@@ -51,6 +56,7 @@ func (l *loader) addSweep(b *block) {
 	for _, in := range raw.Matrices {
 		s.Matrices = append(s.Matrices, l.matrix(in, s, raw, ok))
 	}
+	l.primaries(b, raw.Primary, s)
 	for _, in := range raw.Notify {
 		l.notify(in, s)
 	}
