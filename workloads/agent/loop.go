@@ -95,6 +95,7 @@ func after(now int64, d time.Duration) int64 {
 
 // run runs the task to its end and returns status and reason for the end record.
 func (l *loop) run(fn Task) (status, reason string) {
+	writeState(l.w)
 	l.sam.sample(l.w)
 	l.start = Now()
 	l.nextSample = after(l.start, l.o.sample)
@@ -117,6 +118,7 @@ func (l *loop) run(fn Task) (status, reason string) {
 		l.err = <-l.done
 	}
 	l.sam.sample(l.w)
+	writeState(l.w)
 	if returned {
 		l.sweep()
 	}

@@ -63,12 +63,13 @@ func writeBegin(w *wire.Writer, o runFlags) {
 	b := line(nil, "pid", self())
 	b = line(b, "start", start)
 	b = line(b, "boot_id", oneLine("/proc/sys/kernel/random/boot_id"))
-	b = line(b, "wall", wall())
+	mono, wall := clocks()
+	b = line(b, "wall", wall)
 	b = line(b, "argv", strings.Join(o.task, " "))
 	b = line(b, "agent", "go "+runtime.Version()+" "+runtime.GOARCH)
 	b = line(b, "autogroup", oneLine("/proc/sys/kernel/sched_autogroup_enabled"))
 	b = line(b, "cgroup", oneLine("/proc/self/cgroup"))
-	w.Write(wire.TypeBegin, Now(), "", b)
+	w.Write(wire.TypeBegin, mono, "", b)
 }
 
 // line appends key=value; an unknown value is left out, a line end becomes a blank.
@@ -91,8 +92,9 @@ func writeEnd(w *wire.Writer, status, reason string) {
 	if us := cpuUS(); us > 0 {
 		b = line(b, "cpu_us", itoa(us))
 	}
-	b = line(b, "wall", wall())
-	w.Write(wire.TypeEnd, Now(), "", b)
+	mono, wall := clocks()
+	b = line(b, "wall", wall)
+	w.Write(wire.TypeEnd, mono, "", b)
 }
 
 // cpuUS is the CPU time this process has used, in microseconds. The scheduler's

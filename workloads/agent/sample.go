@@ -12,7 +12,8 @@ import (
 // its buffers are reused: a sample allocates nothing once they have grown.
 type sampler struct {
 	files   [4]source
-	records [4]wire.Record
+	freqs   []freqFile
+	records [5]wire.Record
 	chunk   []byte
 	out     []byte
 	late    int // scheduled samples that were skipped because they were overdue
@@ -49,6 +50,7 @@ func newSampler() *sampler {
 		}
 		f.fd = fd
 	}
+	s.freqs = openFreqs()
 	return s
 }
 
@@ -66,6 +68,9 @@ func (s *sampler) close() {
 			syscall.Close(f.fd)
 		}
 	}
+	for _, f := range s.freqs {
+		syscall.Close(f.fd)
+	}
 }
 
 // sample writes one record per file, all with the same time: that of the
@@ -82,6 +87,11 @@ func (s *sampler) sample(w *wire.Writer) {
 			s.records[n] = wire.Record{Type: f.typ, MonoNS: now, Body: s.out[from:]}
 			n++
 		}
+	}
+	from := len(s.out)
+	if s.readFreqs(); len(s.out) > from {
+		s.records[n] = wire.Record{Type: wire.TypeFreq, MonoNS: now, Body: s.out[from:]}
+		n++
 	}
 	w.WriteAll(s.records[:n]) // a full spool is noted at the end
 }

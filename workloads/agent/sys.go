@@ -3,6 +3,7 @@ package agent
 import (
 	"strconv"
 	"syscall"
+	"time"
 	_ "unsafe" // for linkname
 )
 
@@ -83,13 +84,22 @@ func getenv(key string) string {
 	return v
 }
 
-// wall is the machine's idea of the time of day, in Unix nanoseconds as text.
-func wall() string {
-	var tv syscall.Timeval
-	if syscall.Gettimeofday(&tv) != nil {
-		return ""
+// clocks are CLOCK_MONOTONIC and the machine's idea of the time of day, in Unix
+// nanoseconds as text, "" when it has none. Both are of one moment: a pair that
+// something came between is taken again.
+func clocks() (mono int64, wall string) {
+	for range 8 {
+		var tv syscall.Timeval
+		before := Now()
+		if syscall.Gettimeofday(&tv) != nil {
+			return before, ""
+		}
+		mono, wall = before, itoa(int64(tv.Sec)*1e9+int64(tv.Usec)*1e3)
+		if Now()-before < int64(time.Millisecond) {
+			break
+		}
 	}
-	return itoa(int64(tv.Sec)*1e9 + int64(tv.Usec)*1e3)
+	return mono, wall
 }
 
 // pause waits for ns nanoseconds, in a wait for what sends no event.

@@ -88,6 +88,28 @@ sample() {
 	used=$((used + ${#stat} + ${#vm} + ${#mem} + ${#load} + 150))
 }
 
+# state keeps what two looks tell, one before the task and one after it.
+state() {
+	[ "$used" -lt "$limit" ] || return 0
+	text=
+	for f in /proc/schedstat /proc/net/dev; do
+		v=$(sed -e '/^domain/d' $f 2>/dev/null | tr '\n' ';')
+		[ -z "$v" ] || text="$text$f=${v%;}$nl"
+	done
+	for f in /sys/class/net/*/speed /sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor \
+		/sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_*_freq \
+		/sys/devices/system/cpu/cpu[0-9]*/thermal_throttle/*_throttle_count; do
+		v=
+		[ ! -r "$f" ] || read -r v <"$f"
+		[ -z "$v" ] || text="$text$f=$v$nl"
+	done
+	for f in /sys/devices/system/cpu/cpu[0-9]*/cpufreq/stats/time_in_state; do
+		[ ! -r "$f" ] || text="$text$f=$(tr '\n' ';' <"$f")$nl"
+	done
+	[ -z "$text" ] || rec state '' "${text%"$nl"}"
+	used=$((used + ${#text}))
+}
+
 # mark sets the words by which the task's processes are known wherever they went.
 mark() {
 	mark=${spool%.spool}
@@ -310,6 +332,7 @@ finish() {
 	[ ! -f "$d/stopped" ] || how="$how${nl}stopped=1"
 	used=0
 	sample
+	state
 	now=$ended
 	outrec out "$d/out" stdout
 	outrec err "$d/err" stderr
@@ -369,6 +392,8 @@ run() {
 	[ ! -r /proc/sys/kernel/sched_autogroup_enabled ] || read -r auto </proc/sys/kernel/sched_autogroup_enabled
 	rec begin '' "pid=$$${nl}start=$start${nl}boot_id=$boot${nl}wall=$(date +%s)000000000${nl}argv=${words% }${nl}agent=shell${auto:+${nl}autogroup=$auto}"
 	sleep 0.3 || sleep 1 # the log-in that started this is over then
+	clock
+	state
 	sample
 	perform "$@"
 	clock

@@ -161,11 +161,13 @@ func cut(s string) string { return s[:min(len(s), 60)] }
 func (s *Spool) add(rec Record) (why string) {
 	switch rec.Type {
 	case TypeBegin:
-		s.Begin = Pairs(rec.Body)
+		s.Begin, s.BeginNS = Pairs(rec.Body), rec.MonoNS
 	case TypeEnd:
-		s.End = Pairs(rec.Body)
-	case TypeStat, TypeVMStat, TypeMem, TypeLoad:
+		s.End, s.EndNS = Pairs(rec.Body), rec.MonoNS
+	case TypeStat, TypeVMStat, TypeMem, TypeLoad, TypeFreq:
 		s.snapshot(rec)
+	case TypeState:
+		s.States = append(s.States, State{MonoNS: rec.MonoNS, Files: files(rec.Body)})
 	case TypeOut:
 		s.Stdout = append(s.Stdout, rec.Body...)
 	case TypeErr:
@@ -208,8 +210,19 @@ func (s *Snapshot) file(typ string) *[]byte {
 		return &s.VMStat
 	case TypeMem:
 		return &s.Mem
+	case TypeFreq:
+		return &s.Freq
 	}
 	return &s.Load
+}
+
+// files reads the body of a state record.
+func files(body []byte) map[string]string {
+	m := Pairs(body)
+	for path, text := range m {
+		m[path] = strings.ReplaceAll(text, ";", "\n")
+	}
+	return m
 }
 
 // Pairs reads "key=value" lines; lines without "=" are left out.

@@ -50,18 +50,20 @@ func TaskOf(spool string) string {
 
 // Record types. Bodies of begin, task, value and end are "key=value" lines.
 const (
-	TypeBegin  = "begin"  // pid, start (field 22 of /proc/pid/stat), wall (Unix ns), argv, agent
+	TypeBegin  = "begin"  // pid, start (field 22 of /proc/pid/stat), wall (Unix ns, of the moment MONO_NS), argv, agent
 	TypeStat   = "stat"   // raw lines of /proc/stat, per-interrupt counts cut off
 	TypeVMStat = "vmstat" // pgpgin, pgpgout, pswpin, pswpout lines of /proc/vmstat
 	TypeMem    = "mem"    // MemTotal, MemFree, MemAvailable, Buffers, Cached, SReclaimable, Swap* lines of /proc/meminfo
 	TypeLoad   = "load"   // /proc/loadavg
+	TypeFreq   = "freq"   // lines "cpuN kHz" of a few CPUs: scaling_cur_freq, where the kernel keeps no time_in_state
+	TypeState  = "state"  // before and after the task: PATH=CONTENT of small files, their line ends ";"; see Spool.States
 	TypeOut    = "out"    // bytes of the task's stdout, in order
 	TypeErr    = "err"    // bytes of its stderr, in order
 	TypeTask   = "task"   // NAME; one process that ended: pid, exit or signal, start_ns, end_ns, utime_us, stime_us, nvcsw, nivcsw, maxrss_kb, timeout=1, stopped=1
 	TypePoints = "points" // NAME; lines of whitespace-separated integers, a series
 	TypeValue  = "value"  // NAME; value=<decimal> unit=<unit>, one per line
 	TypeNote   = "note"   // free text: "stdout truncated at 1048576 bytes"
-	TypeEnd    = "end"    // status=ok|failed|timeout|stopped, reason, rss_kb, cpu_us (of the agent itself), wall (Unix ns)
+	TypeEnd    = "end"    // status=ok|failed|timeout|stopped, reason, rss_kb, cpu_us (of the agent itself), wall (Unix ns, of the moment MONO_NS)
 )
 
 // Record is one record of a spool.
@@ -93,14 +95,26 @@ type Task struct {
 type Snapshot struct {
 	MonoNS                  int64
 	Stat, VMStat, Mem, Load []byte // nil when that file could not be read
+	Freq                    []byte // nil without frequencies to sample
+}
+
+// State is what was read of /proc and /sys before the task, or after it. Files
+// maps the path of each that could be read to its content: /proc/schedstat,
+// /proc/net/dev, each interface's speed, each CPU's cpufreq and thermal_throttle.
+type State struct {
+	MonoNS int64
+	Files  map[string]string
 }
 
 // Spool is a whole spool, read.
 type Spool struct {
 	Begin     map[string]string
+	BeginNS   int64             // MonoNS of the begin record
 	End       map[string]string // nil: torn
+	EndNS     int64             // MonoNS of the end record
 	Tasks     []Task
 	Snapshots []Snapshot
+	States    []State // two; agents of earlier versions, and one that died, left fewer
 	Points    map[string][][]int64
 	Values    map[string]map[string]string
 	Notes     []string

@@ -29,6 +29,8 @@ func write(t testing.TB) []byte {
 		{Type: wire.TypeOut, MonoNS: 3, Body: []byte("end 5 6\n")},
 		{Type: wire.TypeStat, MonoNS: 4, Body: []byte("cpu 2\n")},
 		{Type: wire.TypeLoad, MonoNS: 4, Body: []byte("0.1\n")},
+		{Type: wire.TypeFreq, MonoNS: 4, Body: []byte("cpu0 1400000\n")},
+		{Type: wire.TypeState, MonoNS: 4, Body: []byte("/proc/schedstat=version 15;cpu0 0 0 0 0 0 0 7 8 9\n/sys/a=b=c\nodd\n")},
 		{Type: wire.TypeOut, MonoNS: 5, Body: []byte("\x00\xff")},
 		{Type: wire.TypeErr, MonoNS: 5},
 		{Type: wire.TypePoints, MonoNS: 6, Name: "wakeup", Body: []byte("1 2\n-3 4\n")},
@@ -53,16 +55,20 @@ func TestReadGivesBackWhatWasWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := &wire.Spool{
-		Begin: map[string]string{"pid": "7", "argv": "exec -- a=b"},
-		End:   map[string]string{"status": "ok"},
+		Begin:   map[string]string{"pid": "7", "argv": "exec -- a=b"},
+		BeginNS: 1,
+		End:     map[string]string{"status": "ok"},
+		EndNS:   9,
 		Tasks: []wire.Task{
 			{Name: "LTMM", PID: 7, StartNS: 10, EndNS: 20, UserUS: 3, SystemUS: 4, Voluntary: 5, Involuntary: 6, MaxRSSKB: 8},
 			{Name: "load", PID: 8, Exit: -1, Signal: 9, StartNS: 11, EndNS: 21, TimedOut: true},
 		},
 		Snapshots: []wire.Snapshot{
 			{MonoNS: 2, Stat: []byte("cpu 1\n"), VMStat: []byte("pgpgin 1\n")},
-			{MonoNS: 4, Stat: []byte("cpu 2\n"), Load: []byte("0.1\n")},
+			{MonoNS: 4, Stat: []byte("cpu 2\n"), Load: []byte("0.1\n"), Freq: []byte("cpu0 1400000\n")},
 		},
+		States: []wire.State{{MonoNS: 4, Files: map[string]string{
+			"/proc/schedstat": "version 15\ncpu0 0 0 0 0 0 0 7 8 9", "/sys/a": "b=c"}}},
 		Points: map[string][][]int64{"wakeup": {{1, 2}, {-3, 4}, {5, 6}}},
 		Values: map[string]map[string]string{"bytes": {"value": "12", "unit": "B"}},
 		Notes:  []string{"note"},
