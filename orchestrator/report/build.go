@@ -136,6 +136,14 @@ func (b *builder) kernel(target, name string) Kernel {
 		}
 	}
 	b.evidence(target, &k)
+	for _, x := range b.m.Boots {
+		if x.Lane == target && x.Result != nil && x.Result.Kernel == name {
+			k.Replaced++
+		}
+	}
+	for _, n := range k.Boots {
+		k.Replaced -= n
+	}
 	if k.Boots[results.OK] == 0 {
 		k.DidNotBoot = failed
 	}
@@ -186,16 +194,7 @@ func addNew(list []string, s string) []string {
 
 // notRun counts planned slots the journal has no record of.
 func (b *builder) notRun(c results.PlannedCell) int {
-	if c.NA != "" {
-		return 0
-	}
-	n := c.Boots * c.Repeat
-	for _, t := range b.m.TrialsOf(c.Cell) {
-		if !t.Slot.Warmup() && t.Slot.Block <= c.Boots {
-			n--
-		}
-	}
-	return max(n, 0)
+	return b.state.NotRun(c)
 }
 
 // rel is a path below the run directory.

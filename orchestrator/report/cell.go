@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"kernsweep/orchestrator/results"
@@ -17,22 +16,21 @@ func (b *builder) cell(p results.PlannedCell) Cell {
 	for _, boot := range counted {
 		for _, a := range boot.Trials {
 			valid[a] = true
-			if a.Parsed != nil {
-				for _, w := range warningsOf(a) {
-					c.Warnings = count(c.Warnings, w)
-				}
+			for _, w := range warningsOf(a) {
+				c.Warnings = count(c.Warnings, w)
 			}
 		}
 	}
 	for _, t := range b.m.TrialsOf(p.Cell) {
 		if !t.Slot.Warmup() {
 			c.Outcomes[t.Outcome()]++
+			c.find(t.Final())
 		}
 		for _, a := range t.Attempts {
 			c.Trials = append(c.Trials, b.trial(a, valid[a]))
 		}
 	}
-	c.Figures = figures(b.metrics(p.Cell, counted), counted)
+	c.Figures = b.figures(p.Cell, b.metrics(p.Cell, counted))
 	c.Activity = activity(counted)
 	if len(counted) == 0 {
 		b.empty(&c)
@@ -43,12 +41,13 @@ func (b *builder) cell(p results.PlannedCell) Cell {
 func (b *builder) trial(a *results.Attempt, counts bool) Trial {
 	t := Trial{Block: a.Slot.Block, Boot: a.Slot.Boot, Repeat: a.Slot.Repeat, Attempt: a.Number, Session: a.Session, Counts: counts,
 		Outcome: a.Outcome, Reason: a.Reason, Collect: a.Collect, Started: a.Started, Ended: a.Ended,
-		Activity: a.Summary}
+		Activity: a.Summary, Findings: a.Findings}
 	if a.Number > 0 && !a.Started.IsZero() {
 		t.Dir = b.rel(b.run.TrialDir(a.Slot, a.Number))
 	}
+	t.Warnings = warningsOf(a)
 	if a.Parsed != nil {
-		t.Values, t.Warnings, t.Notes = a.Parsed.Values, warningsOf(a), a.Parsed.Notes
+		t.Values, t.Notes = a.Parsed.Values, a.Parsed.Notes
 	}
 	return t
 }
@@ -104,42 +103,25 @@ func values(a *results.Attempt) []workloads.Value {
 	return a.Parsed.Values
 }
 
-func figures(metrics []workloads.Metric, counted []results.BootTrials) []Figure {
+func (b *builder) figures(c results.Cell, metrics []workloads.Metric) []Figure {
 	out := []Figure{}
 	for _, m := range metrics {
 		f := Figure{Metric: m}
-		var boots [][]float64
-		step := 0.0
-		for _, b := range counted {
-			var got []float64
-			for _, a := range b.Trials {
-				v, why := find(a, m.Name)
-				if why != "" {
-					f.Missing = count(f.Missing, why)
-					continue
-				}
-				got = append(got, v.Value)
-				step = math.Max(step, v.Resolution)
+		got := b.m.Values(c, m.Name)
+		boots := make([][]float64, len(got.Boots))
+		for i, x := range got.Boots {
+			boots[i] = x.Values
+			if r := x.Reported; r != nil {
+				f.Reported = append(f.Reported, Reported{Boot: x.Boot, N: r.N, SD: r.SD})
 			}
-			boots = append(boots, got)
 		}
-		f.Summary = stats.Summarise(boots, step)
-		if f.Dropped > 0 {
-			f.Missing = append(f.Missing, Counted{"not a finite number", f.Dropped})
+		for _, l := range got.Lacks {
+			f.Missing = append(f.Missing, Counted{l.Reason, l.Trials})
 		}
+		f.Summary = stats.Summarise(boots, got.Resolution)
 		out = append(out, f)
 	}
 	return out
-}
-
-// find is a trial's value, or why it has none.
-func find(a *results.Attempt, metric string) (workloads.Value, string) {
-	for _, v := range values(a) {
-		if v.Name == metric {
-			return v, v.Missing
-		}
-	}
-	return workloads.Value{}, "the trial gave no such value"
 }
 
 func count(list []Counted, text string) []Counted {
@@ -212,8 +194,8 @@ func (f *Figure) n() string {
 	return fmt.Sprintf("%dx%d", f.Boots, len(f.Raw[0]))
 }
 
-// warningsOf are the soft findings of an attempt: the workload's, then those of
-// its counters.
+// warningsOf are the soft things said about an attempt: by the workload, by its
+// counters, and by the rules of validity.
 func warningsOf(a *results.Attempt) []string {
 	var w []string
 	if a.Parsed != nil {
@@ -222,5 +204,22 @@ func warningsOf(a *results.Attempt) []string {
 	if a.Summary != nil {
 		w = append(w, a.Summary.Warnings...)
 	}
+	for _, f := range a.Findings {
+		if !f.Hard {
+			w = addNew(w, f.Text)
+		}
+	}
 	return w
+}
+
+// find counts the findings of the attempt that decides a slot.
+func (c *Cell) find(a *results.Attempt) {
+	for _, f := range a.Findings {
+		i := slices.IndexFunc(c.Findings, func(x results.Found) bool { return x.Rule == f.Rule && x.Hard == f.Hard })
+		if i < 0 {
+			i = len(c.Findings)
+			c.Findings = append(c.Findings, results.Found{Finding: f, Target: c.Target, Kernel: c.Kernel, Workload: c.Workload, Scenario: c.Scenario})
+		}
+		c.Findings[i].Trials++
+	}
 }

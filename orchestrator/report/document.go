@@ -53,8 +53,9 @@ type Kernel struct {
 	Want       string                  `json:"want,omitempty"` // scheduler it is configured to have
 	Releases   []string                `json:"releases"`       // uname -r of the boots that counted
 	Schedulers []string                `json:"schedulers"`     // what the probe found
-	Boots      map[results.Outcome]int `json:"boots"`          // by final state of each block
-	BootIDs    int                     `json:"boot_ids"`       // distinct ones
+	Boots      map[results.Outcome]int `json:"boots"`          // of each block the one that decides, by outcome
+	Replaced   int                     `json:"replaced_boots"` // judged boots that a later one of their block replaced
+	BootIDs    int                     `json:"boot_ids"`       // distinct ones of all boots that were ok, replaced ones included
 	Unproven   []string                `json:"unproven,omitempty"`
 	DidNotBoot *BootFailure            `json:"did_not_boot,omitempty"` // set when no boot counted and one failed
 }
@@ -83,8 +84,11 @@ type Cell struct {
 	DidNotBoot *BootFailure `json:"did_not_boot,omitempty"`
 	Figures    []Figure     `json:"figures"`
 	Activity   *Activity    `json:"activity,omitempty"`
-	Warnings   []Counted    `json:"warnings,omitempty"`
-	Trials     []Trial      `json:"trials"` // every attempt, in the journal's order
+	// Findings of the validity rules about the trials that decide, a rule once,
+	// with the text of the first and how many trials it was found in.
+	Findings []results.Found `json:"findings,omitempty"`
+	Warnings []Counted       `json:"warnings,omitempty"`
+	Trials   []Trial         `json:"trials"` // every attempt, in the journal's order
 }
 
 // Figure is the summary of one metric of a cell.
@@ -92,6 +96,16 @@ type Figure struct {
 	workloads.Metric
 	stats.Summary
 	Missing []Counted `json:"missing,omitempty"` // reasons of values that are not there
+	// Reported are the values that are averages which a tool printed, the runs
+	// behind them not being on file.
+	Reported []Reported `json:"reported,omitempty"`
+}
+
+// Reported is what a tool said of the runs behind the one value of a boot.
+type Reported struct {
+	Boot int     `json:"boot"`
+	N    int     `json:"n"`  // runs
+	SD   float64 `json:"sd"` // their sample standard deviation, in the metric's unit
 }
 
 // Counted is a text and in how many trials it occurred.
@@ -130,6 +144,7 @@ type Trial struct {
 	Warnings []string          `json:"warnings,omitempty"`
 	Notes    []string          `json:"notes,omitempty"`
 	Activity *results.Activity `json:"activity,omitempty"`
+	Findings []results.Finding `json:"findings,omitempty"` // of the validity rules
 }
 
 // Boot is a boot of a lane.

@@ -50,7 +50,7 @@ func TestFloatTable(t *testing.T) {
 		}
 	}
 	l.end("dualcore")
-	golden(t, "floats", l.done(), "text")
+	golden(t, "floats", l.done(), nil, "text")
 }
 
 func floats(t *testing.T) map[string][2]float64 {
@@ -109,7 +109,7 @@ func TestBadNight(t *testing.T) {
 	l.lane["a"]++
 	boot = l.booted("a", "two", "6.12.0", "eevdf", 2)
 	l.trial(slot("a", "two", "exec.build", "default", 2, boot, 2), results.OK, "", parsed(ms, 5, 0), nil)
-	golden(t, "night", l.done(), "text", "md", "csv")
+	golden(t, "night", l.done(), nil, "text", "md", "csv")
 }
 
 func TestVMStat(t *testing.T) {
@@ -128,7 +128,7 @@ func TestVMStat(t *testing.T) {
 		}
 	}
 	l.end("a")
-	golden(t, "vm", l.done(), "text+vmstat")
+	golden(t, "vm", l.done(), nil, "text+vmstat")
 }
 
 func TestEmptyRun(t *testing.T) {
@@ -136,5 +136,5 @@ func TestEmptyRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "empty", run, "text+vmstat", "md", "csv", "json")
+	golden(t, "empty", run, nil, "text+vmstat", "md", "csv", "json")
 }

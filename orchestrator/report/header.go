@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,15 +19,27 @@ func header(src *source, width int) section {
 	s := section{title: "kernsweep: sweep " + d.Run.Sweep}
 	s.say(width, "          ", "run       %s", d.Run.Name)
 	s.say(width, "          ", "made      %s by %s on %s, kernsweep %s, seed %d", at(d.Run.Created), d.Run.Who, d.Run.Host, d.Run.Version, d.Run.Seed)
+	if d.Run.Imported != nil {
+		imported(&s, d.Run.Imported, width)
+	}
 	for i, x := range d.Sessions {
+		if n := len(d.Sessions) - mostSessions; n > 0 && i > 0 && i <= n {
+			if i == 1 {
+				s.add(fmt.Sprintf("          %d more session(s)", n))
+			}
+			continue
+		}
 		s.say(width, "          ", "session %d %s%s%s", i+1, at(x.Began), sessionEnd(x, i+1 == len(d.Sessions), d.Running != ""), why(x))
 	}
 	if d.Running != "" {
 		s.say(width, "          ", "state     RUNNING (%s): what stands below as interrupted or missing may still come", d.Running)
 	} else if n := len(d.Sessions); n > 0 && d.Sessions[n-1].Ended.IsZero() {
-		s.say(width, "          ", "state     the controller died%s", goesOn(d))
+		s.say(width, "          ", "state     the controller died")
 	} else {
-		s.say(width, "          ", "state     %s (exit status %d)%s", stateText(d), d.ExitStatus, goesOn(d))
+		s.say(width, "          ", "state     %s (exit status %d)", stateText(d), d.ExitStatus)
+	}
+	if again := goesOn(d); again != "" {
+		s.add(command("go on     "+clean(again), width, "          ")...)
 	}
 	for _, n := range d.Damage {
 		s.say(width, "          ", "JOURNAL   %s", n)
@@ -35,8 +48,60 @@ func header(src *source, width int) section {
 		s.say(width, "          ", "JOURNAL   %d record(s) after missing ones are on file and NOT counted", d.Doubtful)
 	}
 	for i := range d.Targets {
+		t := &d.Targets[i]
+		for _, text := range t.alarms() {
+			s.say(width, "          ", "target    %s: %s", t.Name, text)
+		}
+	}
+	return s
+}
+
+// imported says where the numbers of an imported run come from.
+func imported(s *section, m *results.Import, width int) {
+	var files []string
+	for i, f := range m.Files {
+		if i == mostFiles {
+			files = append(files, fmt.Sprintf("and %d more", len(m.Files)-i))
+			break
+		}
+		files = append(files, f.Name+" ("+f.Format+")")
+	}
+	s.say(width, "          ", "IMPORTED  from logs that others wrote: %s", strings.Join(files, ", "))
+	if m.Note != "" {
+		s.say(width, "          ", "          %s", m.Note)
+	}
+	s.say(width, "          ", "          No boot of it was seen and no kernel was proven: what ran is what the logs say.")
+}
+
+const (
+	mostFiles    = 8 // of an import, in the header
+	mostSessions = 6 // in the header
+)
+
+// alarms are what no figure of the target may be read without.
+func (t *Target) alarms() []string {
+	var list []string
+	if t.Quarantined != "" {
+		list = append(list, "QUARANTINED: "+t.Quarantined)
+	}
+	if t.Taken != "" {
+		list = append(list, "TAKEN: "+t.Taken)
+	}
+	if t.HostBound {
+		list = append(list, "NOT COMPARABLE: figures depend on the controller's load")
+	}
+	return list
+}
+
+// targetList lists what was booted, and how far it is proven.
+func targetList(src *source, width int) section {
+	s := section{title: "Targets and kernels"}
+	for i := range src.doc.Targets {
 		s.blank()
-		target(&s, &d.Targets[i], width)
+		target(&s, &src.doc.Targets[i], src.doc.Run.Imported != nil, width)
+	}
+	if len(s.lines) == 0 {
+		s.add("nothing recorded")
 	}
 	return s
 }
@@ -56,10 +121,10 @@ func sessionEnd(x results.Session, last, runs bool) string {
 // goesOn is the command for a run that did not come to its end.
 func goesOn(d *Document) string {
 	n := len(d.Sessions)
-	if n == 0 || !d.Sessions[n-1].Interrupted && !d.Sessions[n-1].Ended.IsZero() {
+	if n == 0 || d.Running != "" || !d.Sessions[n-1].Interrupted && !d.Sessions[n-1].Ended.IsZero() {
 		return ""
 	}
-	return "; kernsweep resume " + d.Run.Name + " goes on"
+	return "kernsweep resume " + d.Run.Name
 }
 
 // why is what a later session was for.
@@ -95,7 +160,7 @@ func stateText(d *Document) string {
 	return "unknown"
 }
 
-func target(s *section, t *Target, width int) {
+func target(s *section, t *Target, imported bool, width int) {
 	about := []string{}
 	for _, x := range []struct{ name, value string }{{"", t.Arch}, {"boot ", t.Boot}} {
 		if x.value != "" {
@@ -105,31 +170,25 @@ func target(s *section, t *Target, width int) {
 	if t.Emulated {
 		about = append(about, "emulated")
 	}
+	if t.Boots > 0 {
+		about = append(about, fmt.Sprintf("%d boots planned", t.Boots))
+	}
 	line := "target " + t.Name
 	if len(about) > 0 {
 		line += " (" + strings.Join(about, ", ") + ")"
 	}
 	s.say(width, "  ", "%s", line)
-	if t.HostBound {
-		s.say(width, "    ", "  NOT COMPARABLE: figures depend on the controller's load")
-	}
 	if t.Clock == "guest" {
 		s.say(width, "    ", "  clock: only the target's own clock counts; its seconds are not the controller's")
-	}
-	if t.Quarantined != "" {
-		s.say(width, "    ", "  QUARANTINED: %s", t.Quarantined)
-	}
-	if t.Taken != "" {
-		s.say(width, "    ", "  TAKEN: %s", t.Taken)
 	}
 	if len(t.Kernels) == 0 {
 		return
 	}
 	var notes footnotes
-	tab := table{labels: 1, head: []string{"  kernel", "release", "scheduler", "boots", "boot_ids", "proof"}, left: []int{1, 2, 3, 5}}
+	tab := table{labels: 1, head: []string{"  kernel", "release", "scheduler", "boots", "proof"}, left: []int{1, 2, 3, 4}}
 	for i := range t.Kernels {
 		k := &t.Kernels[i]
-		tab.row("  "+k.Name, orNA(k.Releases), scheduler(k), bootCounts(k), fmt.Sprint(k.BootIDs), proof(k, &notes))
+		tab.row("  "+k.Name, orNA(k.Releases), scheduler(k), bootCounts(k, imported), proof(k, imported, &notes))
 	}
 	s.table(&tab, &notes, width)
 }
@@ -151,18 +210,26 @@ func scheduler(k *Kernel) string {
 	return "n/a"
 }
 
-func bootCounts(k *Kernel) string {
+func bootCounts(k *Kernel, imported bool) string {
+	if imported && len(k.Boots) == 0 {
+		return "not known"
+	}
 	s := fmt.Sprintf("%d ok", k.Boots[results.OK])
 	for _, o := range []results.Outcome{results.BootFailed, results.Lost, results.Skipped, results.Interrupted} {
 		if n := k.Boots[o]; n > 0 {
 			s += fmt.Sprintf(", %d %s", n, o)
 		}
 	}
+	if k.Replaced > 0 {
+		s += fmt.Sprintf(" (+%d replaced)", k.Replaced)
+	}
 	return s
 }
 
-func proof(k *Kernel, notes *footnotes) string {
+func proof(k *Kernel, imported bool, notes *footnotes) string {
 	switch {
+	case imported:
+		return "not proven (imported)"
 	case k.DidNotBoot != nil:
 		return "did not boot " + notes.mark(k.DidNotBoot.text())
 	case k.Boots[results.OK] == 0:
@@ -193,6 +260,9 @@ func outcomes(src *source, width int) section {
 	s := section{title: "Outcomes (trials, warm-ups left out)"}
 	all := []results.Outcome{results.OK, results.Failed, results.BootFailed, results.Lost, results.Invalid,
 		results.Interrupted, results.Skipped, results.NotApplicable}
+	all = slices.DeleteFunc(all, func(o results.Outcome) bool {
+		return o != results.OK && !slices.ContainsFunc(src.doc.Targets, func(t Target) bool { return t.Outcomes[o] > 0 })
+	})
 	tab := table{labels: 1, head: []string{"target"}}
 	for _, o := range all {
 		tab.head = append(tab.head, string(o))

@@ -82,6 +82,9 @@ func kernbenchBlock(v *view, c *Cell, level string) {
 		switch {
 		case !f.Mean.OK():
 			lines = append(lines, row.label+" n/a ("+missingText(f)+")")
+		case len(f.Reported) == 1 && f.Boots == 1 && f.Trials == 1:
+			n = fmt.Sprintf("%s, mean of %d as printed", f.n(), f.Reported[0].N)
+			lines = append(lines, fmt.Sprintf("%s %s (%s)", row.label, six(f.Mean.Value), six(f.Reported[0].SD)))
 		case !f.SD.OK():
 			lines = append(lines, fmt.Sprintf("%s %s (n/a: %s)", row.label, six(f.Mean.Value), f.SD.Missing))
 		default:

@@ -1,6 +1,6 @@
 // Package report turns a run directory into what is read in the morning: text,
 // Markdown, JSON or CSV. Everything is built from the journal, the plan and the
-// raw files. It shows medians, spread and n; it never calls a difference a finding.
+// raw files. It prints what compare.Judge claims, and claims nothing itself.
 package report
 
 import (
@@ -19,7 +19,10 @@ type Options struct {
 	Format string // a name of Formats; "" = text
 	VMStat bool   // text and md: vmstat of every trial, and per cell
 	Color  bool   // text: headings in bold
-	Width  int    // text and md: columns; 0 = 100, at least 40
+	Width  int    // text and md: columns; 0 = 80, at least 40
+	// Secondary: text and md: also the comparisons of metrics that no verdict is
+	// about, with their intervals.
+	Secondary bool
 }
 
 type format struct {
@@ -49,22 +52,32 @@ func Formats() []string {
 // Write reports on a run. An unknown format is refused before anything is read;
 // any other error is one of reading the run or writing w.
 func Write(w io.Writer, run *results.Run, o Options) error {
-	if o.Format == "" {
-		o.Format = "text"
-	}
-	if o.Width == 0 {
-		o.Width = 100
-	}
-	o.Width = max(o.Width, 40)
-	i := slices.IndexFunc(formats(), func(f format) bool { return f.name == o.Format })
-	if i < 0 {
-		return fmt.Errorf("no report format %q; there are: %s", o.Format, strings.Join(Formats(), ", "))
+	f, o, err := o.format()
+	if err != nil {
+		return err
 	}
 	src, err := load(run)
 	if err != nil {
 		return err
 	}
-	return formats()[i].write(w, src, o)
+	return f.write(w, src, o)
+}
+
+// format is the one that is asked for; what else is not said gets its default.
+func (o Options) format() (format, Options, error) {
+	if o.Format == "" {
+		o.Format = "text"
+	}
+	if o.Width == 0 {
+		o.Width = 80
+	}
+	o.Width = max(o.Width, 40)
+	list := formats()
+	i := slices.IndexFunc(list, func(f format) bool { return f.name == o.Format })
+	if i < 0 {
+		return format{}, o, fmt.Errorf("no report format %q; there are: %s", o.Format, strings.Join(Formats(), ", "))
+	}
+	return list[i], o, nil
 }
 
 // source is what the formats draw on: the document, and the raw files beside it.

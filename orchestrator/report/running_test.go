@@ -40,7 +40,7 @@ func TestReportOfARunningRun(t *testing.T) {
 func render(t *testing.T, run *results.Run) string {
 	t.Helper()
 	var b strings.Builder
-	if err := Write(&b, run, Options{}); err != nil {
+	if err := Write(&b, run, Options{Width: 100}); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()

@@ -135,7 +135,7 @@ func old(a, now *results.Attempt) Old {
 	for _, x := range values(a) {
 		if x.Primary {
 			o.Metric, o.Unit, o.Value, o.Missing = x.Name, x.Unit, x.Value, x.Missing
-			n, why := find(now, x.Name)
+			n, why := now.Value(x.Name)
 			if o.Now = n.Value; why != "" && o.Missing == "" {
 				o.Missing = "the newer attempt has none: " + why
 			}

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -123,4 +124,22 @@ func fig(v float64) string {
 		s = strconv.FormatFloat(x, 'f', -1, 64)
 	}
 	return s
+}
+
+// brief prints an end of a range: five significant digits, and all of those
+// before the point.
+func brief(v float64) string {
+	if math.Abs(v) >= 1e5 {
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	return fig(rounded(v, 5))
+}
+
+// rounded to so many significant digits.
+func rounded(v float64, digits int) float64 {
+	x, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', digits, 64), 64)
+	if err != nil {
+		return v
+	}
+	return x
 }

@@ -36,7 +36,7 @@ func renderers() map[string]func(*view) {
 
 func workload(src *source, w *Workload, width int) section {
 	s := section{title: w.ID}
-	s.say(width, "", "Medians over boots; min..max over trials; n = boots x trials. Differences are not tested here.")
+	s.say(width, "", "Medians over boots; min..max over trials; CI95 of the geometric mean; n = boots x trials.")
 	for _, t := range src.doc.Targets {
 		v := &view{src: src, width: width, out: &s, shown: map[string]bool{},
 			at: map[place]*Cell{}, seen: map[string]bool{}}
@@ -165,7 +165,7 @@ func (v *view) asides() {
 // generic has a row per scenario, metric and kernel.
 func generic(v *view) {
 	tab := table{labels: 2, left: []int{2},
-		head: []string{"scenario, metric", "kernel", "unit", "median", "min..max", "CI95 of geo. mean", "n"}}
+		head: []string{"scenario, metric", "kernel", "unit", "median", "min..max", "CI95", "n"}}
 	var notes footnotes
 	for _, sc := range v.scenarios {
 		for _, m := range v.metrics(sc) {
@@ -216,13 +216,17 @@ func genericRow(label string, c *Cell, m workloads.Metric, notes *footnotes) []s
 	if !f.Median.OK() {
 		return []string{label, c.Kernel, m.Unit, na(c, f, notes), "", "", n}
 	}
-	ci := "n/a (" + f.CILow.Missing + ")"
+	ci := "n/a "
 	if f.CILow.OK() && f.CIHigh.OK() {
-		ci = fig(f.CILow.Value) + ".." + fig(f.CIHigh.Value)
+		ci = brief(f.CILow.Value) + ".." + brief(f.CIHigh.Value)
+	} else {
+		ci += notes.mark("CI95: " + f.CILow.Missing)
 	}
 	spread := f.spread()
-	if spread == "" {
-		spread = "n/a (one trial)"
+	if r := f.reported(); r != "" {
+		spread = r
+	} else if spread == "" {
+		spread = "n/a " + notes.mark("min..max: one trial")
 	}
 	return []string{label, c.Kernel, m.Unit, fig(f.Median.Value), spread, ci, n}
 }
@@ -256,5 +260,29 @@ func (f *Figure) spread() string {
 	if f.Trials < 2 {
 		return ""
 	}
-	return fig(f.Min.Value) + ".." + fig(f.Max.Value)
+	return brief(f.Min.Value) + ".." + brief(f.Max.Value)
+}
+
+// reported says what the tool printed of runs that are not on file: "mean of 5
+// (sd 0.04)"; "" where the values are measurements.
+func (f *Figure) reported() string {
+	if len(f.Reported) == 0 || len(f.Reported) < f.Boots {
+		return ""
+	}
+	n, sd := span(f.Reported, func(r Reported) float64 { return float64(r.N) }), span(f.Reported, func(r Reported) float64 { return r.SD })
+	if len(f.Reported) == 1 {
+		return "mean of " + n + " (sd " + sd + ")"
+	}
+	return "means of " + n + " (sd " + sd + ")"
+}
+
+func span(list []Reported, of func(Reported) float64) string {
+	low, high := of(list[0]), of(list[0])
+	for _, r := range list {
+		low, high = min(low, of(r)), max(high, of(r))
+	}
+	if low == high {
+		return fig(low)
+	}
+	return fig(low) + ".." + fig(high)
 }

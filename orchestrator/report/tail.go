@@ -13,15 +13,17 @@ type finding struct {
 	cells  []string
 }
 
-// warnings are the soft findings: one entry for a finding, whatever its numbers
-// are, with the cells it was made in.
-func warnings(src *source, width int) section {
-	s := section{title: "Warnings about validity"}
+// warnings are the soft findings that are no rule's: one entry for a finding,
+// whatever its numbers are, with the cells it was made in.
+func warnings(src *source, s *section, width int) {
 	var found []*finding
 	at := map[string]*finding{}
 	for _, w := range src.doc.Workloads {
 		for _, c := range w.Cells {
 			for _, x := range c.Warnings {
+				if c.ruled(x.Text) {
+					continue
+				}
 				key := withoutNumbers(x.Text)
 				f := at[key]
 				if f == nil {
@@ -34,9 +36,16 @@ func warnings(src *source, width int) section {
 			}
 		}
 	}
+	if len(found) > 0 {
+		s.blank()
+	}
 	for _, f := range found {
 		s.say(width, "  ", "%s", f.text)
-		s.say(width, "    ", "  in %d trials: %s", f.trials, strings.Join(f.cells, ", "))
+		more := ""
+		if n := len(f.cells) - mostPlaces; n > 0 {
+			f.cells, more = f.cells[:mostPlaces], fmt.Sprintf(" and %d more cells", n)
+		}
+		s.say(width, "    ", "  in %d trials: %s%s", f.trials, strings.Join(f.cells, ", "), more)
 	}
 	for _, w := range src.doc.Workloads {
 		for _, c := range w.Cells {
@@ -47,7 +56,18 @@ func warnings(src *source, width int) section {
 			}
 		}
 	}
-	return s
+}
+
+// ruled says that a warning is the text of a rule's finding, and listed there.
+func (c *Cell) ruled(text string) bool {
+	for _, t := range c.Trials {
+		for _, f := range t.Findings {
+			if f.Text == text {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // withoutNumbers is a text in which numbers do not make a difference.

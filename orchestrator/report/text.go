@@ -37,14 +37,21 @@ func (s *section) table(t *table, notes *footnotes, width int) {
 
 // sections of the readable report, in order.
 func sections(src *source, o Options) []section {
-	list := []section{header(src, o.Width), outcomes(src, o.Width)}
+	list := []section{header(src, o.Width), verdicts(src, o.Width)}
+	if c := comparisonTables(src, o.Secondary, o.Width); len(c.lines) > 0 {
+		list = append(list, c)
+	}
+	if v := validityList(src, o.Width); len(v.lines) > 0 {
+		list = append(list, v)
+	}
+	list = append(list, targetList(src, o.Width), outcomes(src, o.Width))
 	for i := range src.doc.Workloads {
 		list = append(list, workload(src, &src.doc.Workloads[i], o.Width))
 	}
 	if o.VMStat {
 		list = append(list, activities(src, o.Width), samples(src, o.Width))
 	}
-	for _, s := range []section{sessionList(src, o.Width), warnings(src, o.Width), failureList(src, o.Width), notes(src, o.Width)} {
+	for _, s := range []section{sessionList(src, o.Width), failureList(src, o.Width), notes(src, o.Width)} {
 		if len(s.lines) > 0 {
 			list = append(list, s)
 		}

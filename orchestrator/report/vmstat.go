@@ -17,8 +17,8 @@ func short(v float64) string { return strings.TrimSuffix(strconv.FormatFloat(v, 
 
 // activities is the vmstat summary per cell.
 func activities(src *source, width int) section {
-	s := section{title: "vmstat per cell (medians over trials of each trial's mean)"}
-	tab := table{labels: 2, head: []string{"workload", "target/kernel", "cs/s", "in/s", "us%", "sy%", "id%", "wa%", "st%", "trials"}}
+	s := section{title: "vmstat per cell (medians over n trials of each trial's mean)"}
+	tab := table{labels: 2, head: []string{"workload", "target/kernel", "cs/s", "in/s", "us%", "sy%", "id%", "wa%", "st%", "n"}}
 	var notes footnotes
 	for _, w := range src.doc.Workloads {
 		for _, c := range w.Cells {

@@ -1,0 +1,174 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+
+	"kernsweep/orchestrator/compare"
+	"kernsweep/orchestrator/stats"
+)
+
+// comparisonTables has a table per workload and target: every primary
+// comparison, and with secondary the others, which have an interval and no verdict.
+func comparisonTables(src *source, secondary bool, width int) section {
+	s := section{title: "Comparisons"}
+	j := src.doc.Judgement
+	var list []*compare.Comparison
+	for i := range j.Comparisons {
+		if c := &j.Comparisons[i]; c.Primary || secondary {
+			list = append(list, c)
+		}
+	}
+	if len(list) == 0 {
+		return s
+	}
+	s.say(width, "", "Geometric means over boots; change of the value with its 95 %% interval; p after Holm's correction over %d primary comparison(s); boots: baseline x kernel.", j.Family)
+	type place struct{ workload, target, metric, baseline string }
+	var order []place
+	by := map[place][]*compare.Comparison{}
+	for _, c := range list {
+		k := place{c.Workload, c.Target, c.Metric.Name, c.Baseline}
+		if by[k] == nil {
+			order = append(order, k)
+		}
+		by[k] = append(by[k], c)
+	}
+	for _, k := range order {
+		s.blank()
+		comparisonTable(&s, by[k], width)
+	}
+	return s
+}
+
+// comparisonTable prints comparisons of one metric of one workload on one
+// target with one baseline. What is the same in every row stands in its title.
+func comparisonTable(s *section, list []*compare.Comparison, width int) {
+	first := list[0]
+	same := func(of func(*compare.Comparison) string) bool {
+		return !slices.ContainsFunc(list, func(c *compare.Comparison) bool { return of(c) != of(first) })
+	}
+	title := first.Workload
+	labels := []func(*compare.Comparison) string{}
+	tab := table{}
+	if scenario := (func(c *compare.Comparison) string { return c.Scenario }); same(scenario) {
+		title += " " + first.Scenario
+	} else {
+		labels, tab.head = append(labels, scenario), append(tab.head, "scenario")
+	}
+	value := first.Kernel
+	if kernel := (func(c *compare.Comparison) string { return c.Kernel }); !same(kernel) || len(labels) == 0 {
+		labels, tab.head = append(labels, kernel), append(tab.head, "kernel")
+		value = "value"
+	}
+	tab.labels = len(labels)
+	tab.head = append(tab.head, first.Baseline, value, "change", "CI95", "p", "boots", "verdict")
+	tab.left = []int{len(tab.head) - 1}
+	var notes footnotes
+	for _, c := range list {
+		var row []string
+		for _, of := range labels {
+			row = append(row, of(c))
+		}
+		tab.row(append(row, comparisonRow(c, &notes)...)...)
+	}
+	s.say(width, "  ", "%s on %s: %s%s (%s), baseline %s", title, first.Target, first.Metric.Name, unit(first.Metric.Unit), better(first), first.Baseline)
+	s.table(&tab, &notes, width)
+	moved(s, list, width)
+}
+
+func unit(u string) string {
+	if u == "" {
+		return ""
+	}
+	return " in " + u
+}
+
+func better(c *compare.Comparison) string {
+	if c.Metric.Better == "" {
+		return "no direction"
+	}
+	return string(c.Metric.Better) + " is better"
+}
+
+func comparisonRow(c *compare.Comparison, notes *footnotes) []string {
+	figure := func(n stats.Number) string {
+		switch {
+		case n.OK():
+			return four(n.Value)
+		case !c.Change.OK():
+			return "n/a" // the reason stands beside the change
+		}
+		return "n/a " + notes.mark(n.Missing)
+	}
+	row := []string{figure(c.Base), figure(c.Value)}
+	if c.Change.OK() {
+		row = append(row, change(c))
+	} else {
+		row = append(row, "n/a "+notes.mark(c.Change.Missing))
+	}
+	ci := interval(c, "..")
+	if ci == "" {
+		ci = "n/a"
+		if c.Change.OK() {
+			ci += " " + notes.mark(c.Low.Missing)
+		}
+	}
+	p := chance(c.Holm)
+	verdict := word(c.Verdict)
+	if !c.Primary {
+		p, verdict = "", "secondary"
+	}
+	for _, f := range c.Findings {
+		verdict += " " + notes.mark("validity: "+f.Rule)
+	}
+	if c.Within != nil && c.Within.P.OK() {
+		verdict += " " + notes.mark(within(c.Within))
+	}
+	return append(row, ci, p, fmt.Sprintf("%dx%d", c.Boots[0], c.Boots[1]), verdict)
+}
+
+// within says what single boots show, and that it is not about the kernels.
+func within(w *compare.Within) string {
+	what := "overlap"
+	if w.Separate {
+		what = "separate"
+	}
+	return fmt.Sprintf("the trials of the single boots %s (%d against %d, t %s, p %s): of these two boots, not of the kernels",
+		what, w.Trials[0], w.Trials[1], four(w.T.Value), chance(w.P))
+}
+
+// mostMoved is how many lines about counters stand under a table; json has all.
+const mostMoved = 8
+
+// moved lists counters that changed beside a difference.
+func moved(s *section, list []*compare.Comparison, width int) {
+	n := 0
+	for _, c := range list {
+		for _, m := range c.Moved {
+			if !m.Clear {
+				continue
+			}
+			if n++; n > mostMoved {
+				continue
+			}
+			if n == 1 {
+				s.add("moved with it (an association, not a cause):")
+			}
+			text := m.Sentence
+			if text == "" {
+				text = fmt.Sprintf("%s: %s, %s in the baseline (%s)", m.Counter, number(m.Value), number(m.Base), m.Unit)
+			}
+			s.say(width, "    ", "  %s, %s: %s", c.Scenario, c.Kernel, text)
+		}
+	}
+	if n > mostMoved {
+		s.say(width, "    ", "  and %d more: --format json", n-mostMoved)
+	}
+}
+
+func number(n stats.Number) string {
+	if !n.OK() {
+		return "n/a (" + n.Missing + ")"
+	}
+	return four(n.Value)
+}
