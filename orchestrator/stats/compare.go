@@ -1,10 +1,10 @@
 package stats
 
 import (
+	"fmt"
 	"math"
+	"slices"
 
-	"github.com/aclements/go-moremath/stats"
-	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -14,6 +14,8 @@ type Sample struct {
 	// Session of each boot; nil: all in one. Boots are compared within sessions.
 	Session    []int
 	Resolution float64 // the step the tool printed with; 0: exact
+	// Order holds the sequence number of each boot in its lane; nil: not known.
+	Order []int
 }
 
 // Scale on which two samples were compared.
@@ -25,116 +27,159 @@ const (
 	Difference Scale = "difference" // of means: some value is 0 or negative
 )
 
-// Comparison of a sample with its baseline. Change, its intervals and Effect are
-// shares on the ratio scale (0.1 = the value is 10 % larger), else in the
-// metric's unit. They are changes of the value, whichever direction is better.
+// Comparison of a sample with its baseline. Change and its intervals are shares
+// on the ratio scale (0.1 = the value is 10 % larger), else in the metric's unit.
+// They are changes of the value, whichever direction is better.
 type Comparison struct {
-	Scale      Scale   `json:"scale"`
-	Boots      [2]int  `json:"boots"` // baseline, other: that entered
-	Change     Number  `json:"change"`
-	Low        Number  `json:"ci95_low"`
-	High       Number  `json:"ci95_high"`
-	Low90      Number  `json:"ci90_low"` // for the test of equivalence
-	High90     Number  `json:"ci90_high"`
-	HalfWidth  Number  `json:"half_width"`     // of the 95 % interval, as a share of the baseline
-	PT         Number  `json:"p_t"`            // Welch's t, two-sided
-	PU         Number  `json:"p_u"`            // Mann-Whitney U, exact, two-sided
-	P          Number  `json:"p"`              // the larger
-	Attainable Number  `json:"p_attainable"`   // smallest P that so many boots can give
-	DF         Number  `json:"df"`             // Welch-Satterthwaite
-	Sessions   int     `json:"sessions"`       // strata that held both sides
-	Left       int     `json:"left_out"`       // boots of sessions that held one side only
-	Note       string  `json:"note,omitempty"` // what the numbers do not show
-	delta, se  float64 // on the scale of the test
+	Scale  Scale  `json:"scale"`
+	Boots  [2]int `json:"boots"` // baseline, other: that entered
+	Change Number `json:"change"`
+	Low    Number `json:"ci95_low"`
+	High   Number `json:"ci95_high"`
+	Low90  Number `json:"ci90_low"` // for the test of equivalence
+	High90 Number `json:"ci90_high"`
+	// HalfWidth of the 95 % interval, as a share of the baseline. On the ratio
+	// scale it is how far the upper end lies above the estimate.
+	HalfWidth  Number `json:"half_width"`
+	PT         Number `json:"p_t"`            // Welch's t, two-sided
+	PU         Number `json:"p_u"`            // Mann-Whitney U, two-sided, exact up to ExactBoots
+	P          Number `json:"p"`              // the larger
+	Attainable Number `json:"p_attainable"`   // smallest P that so many boots can give
+	DF         Number `json:"df"`             // Welch-Satterthwaite
+	Sessions   int    `json:"sessions"`       // strata that held both sides
+	Left       int    `json:"left_out"`       // boots of sessions that held one side only
+	Note       string `json:"note,omitempty"` // what the numbers do not show
+
+	Level   [2]Number `json:"level"`              // geometric means, or means on the difference scale
+	Delta   Number    `json:"delta"`              // on the scale of the test: ln of the ratio, or the difference
+	SE      Number    `json:"se"`                 // standard error of Delta
+	Step    float64   `json:"step,omitempty"`     // the coarser Resolution of the two
+	Dropped int       `json:"dropped,omitempty"`  // values that were no finite numbers
+	MixedUp bool      `json:"mixed_up,omitempty"` // in each session all boots of the same side came first
 }
 
-// Compare compares v with base by their boots: Welch's t on logarithms, and the
-// exact Mann-Whitney U test as its witness. It judges nothing.
+// Compare compares v with base by their boots: Welch's t on logarithms, within
+// sessions, and the exact Mann-Whitney U test as its witness. It judges nothing.
 func Compare(base, v Sample) Comparison {
-	c := Comparison{Scale: Ratio, Boots: [2]int{len(base.Values), len(v.Values)}, Sessions: 1}
-	a, okA := logs(base.Values)
-	b, okB := logs(v.Values)
-	step := [2]float64{}
-	if okA && okB {
-		step = [2]float64{base.Resolution / math.Exp(stat.Mean(a, nil)), v.Resolution / math.Exp(stat.Mean(b, nil))}
-	} else {
-		c.Scale, a, b = Difference, base.Values, v.Values
-		step = [2]float64{base.Resolution, v.Resolution}
-	}
-	if len(a) == 0 || len(b) == 0 {
-		c.none("no values")
+	p := pairUp(base, v)
+	c := Comparison{Scale: p.scale, Boots: p.boots, Sessions: len(p.strata), Left: p.left,
+		Dropped: p.dropped, Step: p.step, MixedUp: p.mixedUp()}
+	c.notes(p)
+	if len(p.strata) == 0 {
+		c.none(p.why())
 		return c
 	}
-	c.delta = stat.Mean(b, nil) - stat.Mean(a, nil)
-	c.Change = Num(c.share(c.delta))
-	c.Attainable = Num(attainable(len(a), len(b)))
-	if len(a) < 2 || len(b) < 2 {
-		c.wide("one boot on a side")
+	for side := range c.Level {
+		c.Level[side] = p.level(side)
+	}
+	f := p.fit(c.Level)
+	c.Delta = numOr(p.unscale(f.delta), "more than a number holds")
+	c.Change = p.change(f.delta)
+	c.Attainable = Num(attainable(p.strata))
+	if f.why != "" {
+		c.wide(f.why)
 		return c
 	}
-	va := (stat.Variance(a, nil) + step[0]*step[0]/12) / float64(len(a))
-	vb := (stat.Variance(b, nil) + step[1]*step[1]/12) / float64(len(b))
-	c.se = math.Sqrt(va + vb)
-	df := (va + vb) * (va + vb) / (va*va/float64(len(a)-1) + vb*vb/float64(len(b)-1))
-	c.intervals(df)
-	if u, err := stats.MannWhitneyUTest(b, a, stats.LocationDiffers); err == nil {
-		c.PU = Num(u.P)
-	} else {
-		c.PU = Num(1) // all values are equal
+	if f.note != "" {
+		c.note(f.note)
 	}
-	c.P = Num(math.Max(c.PT.Value, c.PU.Value))
+	c.intervals(p, f)
+	c.PU = Num(uTest(p.strata))
+	if c.PT.OK() {
+		c.P = Num(math.Max(c.PT.Value, c.PU.Value))
+	} else {
+		c.P = c.PT
+	}
 	return c
 }
 
-func (c *Comparison) intervals(df float64) {
-	if c.se == 0 || math.IsNaN(df) { // equal values, printed exactly
+// intervals and the p of Welch's t from a fit.
+func (c *Comparison) intervals(p *pairs, f fit) {
+	c.SE = numOr(p.unscale(f.se), "more than a number holds")
+	switch {
+	case !Num(f.se).OK() || !Num(f.delta).OK():
+		c.wide("the step the values were printed with is too coarse for them")
+		return
+	case f.se == 0: // equal values, printed exactly
 		c.Low, c.High, c.Low90, c.High90 = c.Change, c.Change, c.Change, c.Change
 		c.HalfWidth, c.PT, c.DF = Num(0), Num(1), Missing("no variance")
-		if c.delta != 0 {
+		if f.delta != 0 {
 			c.PT = Num(0)
 		}
+		c.note("the boots of each kernel gave equal values: no spread was seen")
 		return
 	}
-	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: df}
-	half, half90 := t.Quantile(0.975)*c.se, t.Quantile(0.95)*c.se
-	c.Low, c.High = Num(c.share(c.delta-half)), Num(c.share(c.delta+half))
-	c.Low90, c.High90 = Num(c.share(c.delta-half90)), Num(c.share(c.delta+half90))
-	c.HalfWidth, c.DF = Num(half), Num(df)
-	c.PT = Num(2 * t.Survival(math.Abs(c.delta)/c.se))
+	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: f.df}
+	half, half90 := quantileT(0.975, f.df)*f.se, quantileT(0.95, f.df)*f.se
+	c.Low, c.High = p.change(f.delta-half), p.change(f.delta+half)
+	c.Low90, c.High90 = p.change(f.delta-half90), p.change(f.delta+half90)
+	c.DF, c.PT = Num(f.df), Num(math.Min(1, 2*t.Survival(math.Abs(f.delta)/f.se)))
+	c.HalfWidth = p.half(half, c.Level[0])
 }
 
-// share turns a distance on the test's scale into a Change.
-func (c *Comparison) share(d float64) float64 {
-	if c.Scale == Ratio {
-		return math.Expm1(d)
+func (c *Comparison) notes(p *pairs) {
+	if p.dropped > 0 {
+		c.note(fmt.Sprintf("%s no finite number", count(p.dropped, "value was", "values were")))
 	}
-	return d
+	if p.left > 0 && len(p.strata) > 0 {
+		c.note(fmt.Sprintf("%s left out: of sessions that hold one of the kernels only", count(p.left, "boot is", "boots are")))
+	}
+}
+
+func (c *Comparison) note(s string) {
+	if c.Note != "" {
+		c.Note += "; "
+	}
+	c.Note += s
 }
 
 func (c *Comparison) none(why string) {
-	c.Change = Missing("%s", why)
-	c.Attainable = Missing("%s", why)
+	m := Missing("%s", why)
+	c.Change, c.Attainable, c.Delta = m, m, m
+	c.Level = [2]Number{m, m}
 	c.wide(why)
 }
 
 func (c *Comparison) wide(why string) {
 	m := Missing("%s", why)
-	c.Low, c.High, c.Low90, c.High90, c.HalfWidth, c.PT, c.PU, c.P, c.DF = m, m, m, m, m, m, m, m, m
+	c.Low, c.High, c.Low90, c.High90, c.HalfWidth, c.PT, c.PU, c.P, c.DF, c.SE = m, m, m, m, m, m, m, m, m, m
 }
 
-func logs(x []float64) ([]float64, bool) {
-	z := make([]float64, len(x))
-	for i, v := range x {
-		if v <= 0 {
-			return nil, false
+// mixedUp reports whether order and kernel cannot be told apart: in each session
+// all boots of one side, the same in all sessions, were before all of the other.
+func (p *pairs) mixedUp() bool {
+	first := 0
+	for _, s := range p.strata {
+		if len(s.order[0]) == 0 || len(s.order[1]) == 0 {
+			return false
 		}
-		z[i] = math.Log(v)
+		dir := 0
+		switch {
+		case slices.Max(s.order[0]) < slices.Min(s.order[1]):
+			dir = -1
+		case slices.Max(s.order[1]) < slices.Min(s.order[0]):
+			dir = +1
+		}
+		if dir == 0 || first != 0 && dir != first {
+			return false
+		}
+		first = dir
 	}
-	return z, true
+	return first != 0
 }
 
-// attainable is the smallest two-sided p of the U test: 2 / C(n+m, n).
-func attainable(n, m int) float64 {
-	lg := func(x int) float64 { v, _ := math.Lgamma(float64(x + 1)); return v }
-	return math.Min(1, 2*math.Exp(lg(n)+lg(m)-lg(n+m)))
+// numOr is v, or missing for the reason given.
+func numOr(v float64, why string) Number {
+	if n := Num(v); n.OK() {
+		return n
+	}
+	return Missing("%s", why)
+}
+
+// count is "1 boot", "3 boots".
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
 }

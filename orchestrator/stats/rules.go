@@ -6,10 +6,13 @@ type Rules struct {
 	HalfWidth float64 // of a 95 % interval that is narrow enough, as a share: 0.01 = 1 %
 	Effect    float64 // smallest effect of interest, as a share
 	MinBoots  int     // on each side, below which nothing is claimed
+	MaxBoots  int     // of each kernel, above which More asks for none; 0: 15
 }
 
 // Defaults are those of the design that the simulation checks.
-func Defaults() Rules { return Rules{Alpha: 0.05, HalfWidth: 0.01, Effect: 0.01, MinBoots: 4} }
+func Defaults() Rules {
+	return Rules{Alpha: 0.05, HalfWidth: 0.01, Effect: 0.01, MinBoots: 4, MaxBoots: 15}
+}
 
 // Better says which direction of change is wanted.
 type Better int

@@ -1,16 +1,15 @@
-// Package stats summarises the values of one cell. It is pure. The unit of
+// Package stats summarises the values of one cell, compares cells, and gives the
+// verdict. It is pure: numbers go in, numbers and reasons come out. The unit of
 // replication is the boot: trials inside one boot are first made one boot value,
 // since treating them as independent finds differences that are not there.
 package stats
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
 
 	"gonum.org/v1/gonum/stat"
-	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // Number is a figure, or the reason why there is none; Value means nothing then.
@@ -42,7 +41,8 @@ type Summary struct {
 	// BootValues: of each boot the geometric mean of its trials, or their
 	// arithmetic mean where any value of the cell is 0 or negative.
 	BootValues []float64 `json:"boot_values"`
-	Dropped    int       `json:"dropped,omitempty"` // values that were no finite numbers
+	Dropped    int       `json:"dropped,omitempty"`  // values that were no finite numbers
+	Averages   int       `json:"averages,omitempty"` // boots whose value is an average that the tool printed; their trials are not on file
 
 	Median    Number `json:"median"`     // of the boot values
 	GeoMean   Number `json:"geo_mean"`   // of the boot values; only positive values have one
@@ -58,39 +58,50 @@ type Summary struct {
 
 // Summarise takes the values of each boot's trials. Resolution is the step the
 // tool printed with (0: exact): the interval never gets narrower than it allows.
+// Boots without a value that is no finite number are kept by reference.
 func Summarise(boots [][]float64, resolution float64) Summary {
 	s := Summary{}
-	var all []float64
+	low, high := math.Inf(1), math.Inf(-1)
 	for _, b := range boots {
-		var kept []float64
-		for _, v := range b {
-			if !Num(v).OK() {
-				s.Dropped++
-				continue
-			}
-			kept = append(kept, v)
+		kept := finite(b)
+		s.Dropped += len(b) - len(kept)
+		if len(kept) == 0 {
+			continue
 		}
-		if len(kept) > 0 {
-			s.Raw = append(s.Raw, kept)
-			all = append(all, kept...)
+		if s.Raw == nil {
+			s.Raw = make([][]float64, 0, len(boots))
 		}
+		s.Raw, s.Trials = append(s.Raw, kept), s.Trials+len(kept)
+		low, high = math.Min(low, slices.Min(kept)), math.Max(high, slices.Max(kept))
 	}
-	s.Boots, s.Trials = len(s.Raw), len(all)
+	s.Boots = len(s.Raw)
 	if s.Trials == 0 {
 		s.none()
 		return s
 	}
-	positive := slices.Min(all) > 0
-	for _, b := range s.Raw {
-		s.BootValues = append(s.BootValues, bootValue(b, positive))
+	s.BootValues = make([]float64, s.Boots)
+	for i, b := range s.Raw {
+		s.BootValues[i] = bootValue(b, low > 0)
 	}
 	s.Median = Num(Quantile(s.BootValues, 0.5))
-	s.Min, s.Max = Num(slices.Min(all)), Num(slices.Max(all))
-	s.Mean, s.SD = Num(stat.Mean(all, nil)), sampleSD(all, "one trial")
-	s.SDBetween = sampleSD(s.BootValues, "one boot")
-	s.SDWithin = within(s.Raw)
-	s.logs(positive, resolution)
+	s.Min, s.Max = Num(low), Num(high)
+	within, df := s.spread()
+	s.SDBetween = sd(MomentsOf(s.BootValues), "one boot")
+	s.SDWithin = Missing("one trial in each boot")
+	if df > 0 {
+		s.SDWithin = Num(within)
+	}
+	s.logs(low > 0, goodStep(resolution))
 	return s
+}
+
+// finite is b without what is no finite number; b itself if it holds no such thing.
+func finite(b []float64) []float64 {
+	bad := func(v float64) bool { return !(math.Abs(v) <= math.MaxFloat64) }
+	if !slices.ContainsFunc(b, bad) {
+		return b
+	}
+	return slices.DeleteFunc(slices.Clone(b), bad)
 }
 
 func (s *Summary) none() {
@@ -103,37 +114,60 @@ func bootValue(trials []float64, positive bool) float64 {
 	if len(trials) == 1 {
 		return trials[0] // exactly, without a way through logarithms
 	}
+	m := 0.0
 	if positive {
-		return stat.GeometricMean(trials, nil)
+		m = stat.GeometricMean(trials, nil)
+	} else {
+		m = MomentsOf(trials).Mean
 	}
-	mean := 0.0
-	for _, v := range trials {
-		mean += v / float64(len(trials)) // divided first: the sum of huge values is none
-	}
-	return mean
+	return min(max(m, slices.Min(trials)), slices.Max(trials)) // equal trials give their value
 }
 
-func sampleSD(x []float64, why string) Number {
-	if len(x) < 2 {
+func sd(m Moments, why string) Number {
+	if m.N < 2 {
 		return Missing("%s", why)
 	}
-	return Num(stat.StdDev(x, nil))
+	return Num(m.SD)
 }
 
-// within pools the variances inside boots, each with its degrees of freedom.
-func within(boots [][]float64) Number {
-	sum, df := 0.0, 0.0
-	for _, b := range boots {
-		if len(b) < 2 {
-			continue
+// spread fills Mean and SD over all trials from the moments of each boot, and
+// gives the sd inside boots, pooled with its degrees of freedom.
+func (s *Summary) spread() (within, df float64) {
+	each := make([]Moments, len(s.Raw))
+	for i, b := range s.Raw {
+		each[i] = Moments{N: 1, Mean: b[0]}
+		if len(b) > 1 {
+			each[i] = MomentsOf(b)
 		}
-		sum += stat.Variance(b, nil) * float64(len(b)-1)
-		df += float64(len(b) - 1)
 	}
-	if df == 0 {
-		return Missing("one trial in each boot")
+	return s.pool(each)
+}
+
+func (s *Summary) pool(each []Moments) (within, df float64) {
+	largest, n := 0.0, 0.0
+	for _, m := range each {
+		largest = max(largest, math.Abs(m.Mean), m.SD)
+		n += float64(m.N)
 	}
-	return Num(math.Sqrt(sum / df))
+	unit := binaryUnit(largest)
+	mean, ss, between := 0.0, 0.0, 0.0
+	for _, m := range each {
+		mean += float64(m.N) / n * unit.in(m.Mean)
+	}
+	for _, m := range each {
+		d, w := unit.in(m.Mean)-mean, unit.in(m.SD)
+		between += float64(m.N) * d * d
+		ss += float64(m.N-1) * w * w
+		df += float64(m.N - 1)
+	}
+	s.Mean, s.SD = Num(unit.out(mean)), Missing("one trial")
+	if n > 1 {
+		s.SD = Num(unit.out(math.Sqrt((ss + between) / (n - 1))))
+	}
+	if df > 0 {
+		within = unit.out(math.Sqrt(ss / df))
+	}
+	return within, df
 }
 
 // logs fills the geometric mean and its interval.
@@ -143,23 +177,25 @@ func (s *Summary) logs(positive bool, resolution float64) {
 		s.GeoMean, s.CILow, s.CIHigh = m, m, m
 		return
 	}
+	origin := math.Log(s.BootValues[0])
 	z := make([]float64, len(s.BootValues))
 	for i, v := range s.BootValues {
-		z[i] = math.Log(v)
+		z[i] = math.Log(v) - origin
 	}
-	mean := stat.Mean(z, nil)
-	s.GeoMean = Num(math.Exp(mean))
+	centre, ss := squares(z)
+	mean := origin + centre
+	geo := min(max(math.Exp(mean), slices.Min(s.BootValues)), slices.Max(s.BootValues))
+	s.GeoMean = Num(geo)
 	n := float64(len(z))
 	if n < 2 {
 		m := Missing("one boot")
 		s.CILow, s.CIHigh = m, m
 		return
 	}
-	step := resolution / math.Exp(mean)
-	variance := stat.Variance(z, nil) + step*step/12
-	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}.Quantile(0.975)
-	half := t * math.Sqrt(variance/n)
-	s.CILow, s.CIHigh = Num(math.Exp(mean-half)), Num(math.Exp(mean+half))
+	step := resolution / geo
+	half := quantileT(0.975, n-1) * math.Sqrt((ss/(n-1)+step*step/12)/n)
+	s.CILow = numOr(min(math.Exp(mean-half), geo), "the step the values were printed with is too coarse for them")
+	s.CIHigh = numOr(max(math.Exp(mean+half), geo), "more than a number holds")
 }
 
 // Quantile is the p-quantile (0 … 1) of x by linear interpolation between order
@@ -168,15 +204,20 @@ func Quantile(x []float64, p float64) float64 {
 	if len(x) == 0 {
 		return math.NaN()
 	}
-	s := slices.Sorted(slices.Values(x))
+	s := slices.Clone(x)
+	slices.Sort(s)
+	return quantileSorted(s, p)
+}
+
+func quantileSorted(s []float64, p float64) float64 {
 	at := p * float64(len(s)-1)
 	lo := int(math.Floor(at))
 	if lo >= len(s)-1 {
 		return s[len(s)-1]
 	}
-	return s[lo] + (at-float64(lo))*(s[lo+1]-s[lo])
-}
-
-func sortBy(index []int, key func(int) float64) {
-	slices.SortStableFunc(index, func(a, b int) int { return cmp.Compare(key(a), key(b)) })
+	w := at - float64(lo)
+	if w == 0 || s[lo] == s[lo+1] {
+		return s[lo]
+	}
+	return s[lo]*(1-w) + s[lo+1]*w // no difference of huge values
 }
