@@ -54,11 +54,14 @@ type Comparison struct {
 	Value      stats.Number `json:"value"`                 // the same of the kernel
 	// Within compares the trials inside single boots, where there is but one boot
 	// on a side: it says whether they separate, and nothing about kernels.
-	Within      *Within           `json:"within,omitempty"`
-	Findings    []results.Finding `json:"findings,omitempty"`   // hard and soft, of either side and of the pair
-	Moved       []Moved           `json:"moved,omitempty"`      // counters that moved with it
-	More        int               `json:"more_boots,omitempty"` // boots of each kernel that may settle it; 0: none needed
-	MoreCommand string            `json:"more_command,omitempty"`
+	Within   *Within           `json:"within,omitempty"`
+	Findings []results.Finding `json:"findings,omitempty"` // hard and soft, of either side and of the pair
+	Moved    []Moved           `json:"moved,omitempty"`    // counters that moved with it
+	// NoiseFloor of an A/A run, where Kernel is Baseline: the half width of the
+	// interval, as a share, or its far end where the device disagrees with itself.
+	NoiseFloor  *float64 `json:"noise_floor,omitempty"`
+	More        int      `json:"more_boots,omitempty"` // boots of each kernel that may settle it; 0: none needed
+	MoreCommand string   `json:"more_command,omitempty"`
 }
 
 // Within is Welch's t between the trials of one boot and those of another.

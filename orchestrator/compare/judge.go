@@ -1,42 +1,266 @@
 package compare
 
 import (
+	"fmt"
+	"slices"
+
 	"kernsweep/orchestrator/results"
 	"kernsweep/orchestrator/stats"
 	"kernsweep/workloads"
 )
 
-// Judge makes the claims about a run from its state.
+// judging is one Judge at work.
+type judging struct {
+	run        string
+	state      *results.State
+	o          Options
+	rules      stats.Rules
+	primary    primaries
+	strata     map[int]int // of sessions, by their number
+	targets    map[string]results.PlannedTarget
+	planned    map[results.Cell]results.PlannedCell
+	hardBoots  map[string][]*results.Found // by target: hard findings about one boot
+	familySize int
+}
+
+// claim is a comparison on its way to a verdict.
+type claim struct {
+	*Comparison
+	a, b side
+	x, y stats.Sample // of a, of b
+	each string       // what the sides are: "kernel", "half", "run"
+	// spoilt by a hard finding: the verdict is invalid.
+	spoilt string
+	// hold says why nothing may be claimed whatever the numbers say, and what to
+	// do about it.
+	hold, remedy string
+	holmLeast    stats.Number // the smallest p that these boots could give, within the family
+}
+
+// Judge makes the claims about a run from its state. The run is named in the
+// commands that it proposes.
 func Judge(run string, s *results.State, o Options) *Judgement {
-	j := &Judgement{Rules: stats.Defaults(), Comparisons: []Comparison{}, Findings: o.Findings}
-	for _, c := range s.Plan.Cells {
-		if c.Baseline == "" || c.Kernel == c.Baseline {
-			continue
+	j := newJudging(run, s, o)
+	out := &Judgement{Rules: j.rules, Comparisons: []Comparison{}, Findings: o.Findings}
+	gs := groups(s)
+	var claims []*claim
+	for _, g := range gs {
+		claims = append(claims, j.group(g)...)
+	}
+	j.familySize = family(claims)
+	out.Family = j.familySize
+	for _, c := range claims {
+		j.conclude(c)
+	}
+	out.Notes = append(j.notes(gs, claims), j.primary.unused()...)
+	out.Worth = j.worth(claims)
+	if !s.Plan.Design.NoiseFloor {
+		var notes []string
+		out.Overall, notes = j.overall(claims)
+		out.Notes = append(out.Notes, notes...)
+	}
+	for _, c := range claims {
+		out.Comparisons = append(out.Comparisons, *c.Comparison)
+	}
+	return out
+}
+
+func newJudging(run string, s *results.State, o Options) *judging {
+	d := s.Plan.Design
+	j := &judging{run: run, state: s, o: o, rules: o.Rules, strata: strata(s.Model), targets: map[string]results.PlannedTarget{},
+		planned: map[results.Cell]results.PlannedCell{}, hardBoots: map[string][]*results.Found{},
+		primary: primaries{declared: d.Primary, used: map[string]bool{}}}
+	if j.rules == (stats.Rules{}) {
+		j.rules = stats.Defaults()
+		if d.HalfWidth > 0 {
+			j.rules.HalfWidth = d.HalfWidth
 		}
-		base := c.Cell
-		base.Kernel = c.Baseline
-		for _, m := range s.Plan.Metrics[c.Workload+"."+c.Scenario] {
-			if m.Better == workloads.Informative {
-				continue
-			}
-			j.Comparisons = append(j.Comparisons, Comparison{
-				Key:    Key{c.Target, c.Workload, c.Scenario, c.Kernel, c.Baseline},
-				Metric: m, Primary: m.Primary,
-				Comparison: stats.Compare(sample(s.Model.Values(base, m.Name)), sample(s.Model.Values(c.Cell, m.Name))),
-			})
+		if d.Effect > 0 {
+			j.rules.Effect = d.Effect
+		}
+	}
+	for _, t := range s.Plan.Targets {
+		j.targets[t.Name] = t
+	}
+	for _, c := range s.Plan.Cells {
+		j.planned[c.Cell] = c
+	}
+	for i := range o.Findings {
+		if f := &o.Findings[i]; f.Hard && f.Boot != 0 {
+			j.hardBoots[f.Target] = append(j.hardBoots[f.Target], f)
 		}
 	}
 	return j
 }
 
-func sample(m results.Measured) stats.Sample {
-	s := stats.Sample{Resolution: m.Resolution}
-	for _, b := range m.Boots {
-		s.Session = append(s.Session, b.Session)
+// group makes the claims about one group: every kernel beside the baseline, or
+// in an A/A run beside itself.
+func (j *judging) group(g *group) []*claim {
+	var out []*claim
+	for _, k := range g.kernels {
+		aa := j.state.Plan.Design.NoiseFloor
+		base := g.baseline
+		if aa {
+			base = k
+		}
+		if k == base && !aa {
+			continue
+		}
+		key := Key{g.target, g.workload, g.scenario, k, base}
+		cells := [2]results.Cell{g.cell(base), g.cell(k)}
+		soft := j.trialFindings(cells)
+		for _, m := range metricsOf(j.state, cells[1], cells[0]) {
+			if m.Better == workloads.Informative {
+				continue
+			}
+			a, b := j.side(cells[0], m.Name), j.side(cells[1], m.Name)
+			if aa {
+				a, b = halves(a)
+			}
+			c := j.claim(key, m, a, b)
+			c.Comparison.Findings = append(c.Comparison.Findings, soft...)
+			if aa {
+				c.each = "half"
+			} else {
+				j.inOrder(c)
+			}
+			if c.Primary && !aa {
+				c.Comparison.Moved = j.moved(cells, m)
+			}
+			out = append(out, c)
+		}
 	}
-	s.Values = make([]float64, len(m.Boots))
-	for i, b := range m.Boots {
-		s.Values[i] = stats.Summarise([][]float64{b.Values}, 0).BootValues[0]
+	return out
+}
+
+// claim compares two sides and finds what stands against a verdict.
+func (j *judging) claim(key Key, m workloads.Metric, a, b side) *claim {
+	c := &claim{Comparison: &Comparison{Key: key, Metric: m, Primary: j.primary.is(key.Workload, key.Scenario, m)}, a: a, b: b}
+	c.Comparison.Holm, c.each = stats.Missing("not of the family"), "kernel"
+	c.x, c.y = samples(&a, &b)
+	c.Comparison.Comparison = stats.Compare(c.x, c.y)
+	c.Base, c.Value = middle(&a, c.x), middle(&b, c.y)
+	j.effect(c)
+	j.findings(c)
+	c.Within = within(&a, &b)
+	j.holds(c)
+	return c
+}
+
+// effect is the smallest effect of interest: never below the device's own noise.
+func (j *judging) effect(c *claim) {
+	c.Effect = j.rules.Effect
+	f, ok := j.o.Floors[FloorKey{c.Target, c.Workload, c.Scenario, c.Metric.Name}]
+	if ok && f.HalfWidth > c.Effect && !j.state.Plan.Design.NoiseFloor {
+		c.Effect = f.HalfWidth
+		c.EffectFrom = fmt.Sprintf("A/A run %s of %s, kernel %s, %d boots", f.Run, f.Date, f.Kernel, f.Boots)
 	}
-	return s
+}
+
+// findings takes over what the validity rules say of either side or the pair.
+func (j *judging) findings(c *claim) {
+	for i := range j.o.Findings {
+		f := &j.o.Findings[i]
+		if !f.About(c.b.cell, c.a.cell.Kernel) || f.Metric != "" && f.Metric != c.Metric.Name {
+			continue
+		}
+		c.Comparison.Findings = append(c.Comparison.Findings, f.Finding)
+		// One about a boot, or counted over trials, took its values out already.
+		if f.Hard && f.Boot == 0 && f.Trials == 0 && c.spoilt == "" {
+			c.spoilt = f.Text
+		}
+	}
+	for _, s := range []*side{&c.a, &c.b} {
+		if s.left > 0 {
+			c.soft("unproven-boots", fmt.Sprintf("%s of %s left out: nobody proved which kernel ran", counted(s.left, "boot is", "boots are"), s.name), "", "")
+		}
+		if len(s.spoilt) > 0 {
+			c.soft("spoilt-boots", fmt.Sprintf("%s of %s left out for a hard finding", counted(len(s.spoilt), "boot is", "boots are"), s.name), fmt.Sprintf("boots %v", s.spoilt), "")
+		}
+	}
+}
+
+func (c *claim) soft(rule, text, evidence, threshold string) {
+	c.Comparison.Findings = append(c.Comparison.Findings, results.Finding{Rule: rule, Text: text, Evidence: evidence, Threshold: threshold})
+}
+
+// holds finds what forbids a verdict although there are numbers.
+func (j *judging) holds(c *claim) {
+	t := j.targets[c.Target]
+	switch {
+	case len(c.a.boots) == 0 || len(c.b.boots) == 0:
+	case t.HostBound:
+		c.hold = fmt.Sprintf("NOT COMPARABLE, the figures of %s depend on the controller's load", c.Target)
+	case c.a.unproven != "" || c.b.unproven != "":
+		s := &c.b
+		if c.b.unproven == "" {
+			s = &c.a
+		}
+		c.hold = fmt.Sprintf("kernel not proven for %s (%s)", s.name, s.unproven)
+		if c.a.unproven != "" && c.b.unproven == c.a.unproven {
+			c.hold = fmt.Sprintf("kernels not proven (%s)", s.unproven)
+		}
+	}
+}
+
+// trialFindings are the soft findings of the trials of two cells, a rule once.
+func (j *judging) trialFindings(cells [2]results.Cell) []results.Finding {
+	var out []results.Finding
+	n, all := map[string]int{}, 0
+	for i, c := range cells {
+		if i == 1 && c == cells[0] {
+			break
+		}
+		for _, b := range j.state.Model.ByBoot(c) {
+			for _, a := range b.Trials {
+				all++
+				for _, f := range a.Findings {
+					if n[f.Rule]++; n[f.Rule] == 1 {
+						out = append(out, f)
+					}
+				}
+			}
+		}
+	}
+	known := func(f results.Finding) bool { // the validity rules gathered it already
+		return slices.ContainsFunc(j.o.Findings, func(x results.Found) bool {
+			return x.Rule == f.Rule && x.About(cells[1], cells[0].Kernel)
+		})
+	}
+	out = slices.DeleteFunc(out, known)
+	for i := range out {
+		if n[out[i].Rule] > 1 {
+			out[i].Text += fmt.Sprintf(" (%d findings in %d trials)", n[out[i].Rule], all)
+		}
+	}
+	return out
+}
+
+// family corrects the primary comparisons that may become claims for each other
+// and returns how many they are.
+func family(claims []*claim) int {
+	var in []*claim
+	for _, c := range claims {
+		if c.Primary && c.spoilt == "" && c.hold == "" && c.P.OK() {
+			in = append(in, c)
+		}
+	}
+	p := make([]stats.Number, len(in))
+	for i, c := range in {
+		p[i] = c.P
+	}
+	holm := stats.Holm(p)
+	for i, c := range in {
+		c.Comparison.Holm = holm[i]
+		c.holmLeast = best(p, i, c.Attainable)
+	}
+	return len(in)
+}
+
+// best is what Holm's correction makes of the smallest p that member i could
+// have, the others being as they are.
+func best(p []stats.Number, i int, least stats.Number) stats.Number {
+	q := slices.Clone(p)
+	q[i] = least
+	return stats.Holm(q)[i]
 }

@@ -1,0 +1,187 @@
+package compare
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/gonum/stat"
+
+	"kernsweep/orchestrator/stats"
+)
+
+// leastBlocks of an overall figure: one block has no interval.
+const leastBlocks = 2
+
+// overall makes one figure for each target and kernel out of its primary
+// comparisons, where there are several cells, and notes which kernels of a target
+// cannot be ranked against each other.
+func (j *judging) overall(claims []*claim) ([]Overall, []string) {
+	type pair struct{ target, kernel, baseline string }
+	members := map[pair][]*claim{}
+	var order []pair
+	for _, c := range claims {
+		if !c.Primary {
+			continue
+		}
+		p := pair{c.Target, c.Kernel, c.Baseline}
+		if members[p] == nil {
+			order = append(order, p)
+		}
+		members[p] = append(members[p], c)
+	}
+	var out []Overall
+	var notes []string
+	sets := map[string]string{} // cells of a target's first kernel
+	for _, p := range order {
+		list := members[p]
+		if len(list) < 2 {
+			continue
+		}
+		o := Overall{Target: p.target, Kernel: p.kernel, Baseline: p.baseline}
+		o.over(list)
+		out = append(out, o)
+		set := cellSet(list)
+		if first, ok := sets[p.target]; ok && first != set {
+			notes = append(notes, fmt.Sprintf("the overall figures of %s are over different cells for different kernels: they do not rank the kernels against each other", p.target))
+		} else if !ok {
+			sets[p.target] = set
+		}
+	}
+	return out, slices.Compact(notes)
+}
+
+// cellSet are the cells that have values for both kernels.
+func cellSet(list []*claim) string {
+	var s []string
+	for _, c := range list {
+		if c.obstacle() == "" {
+			s = append(s, c.Workload+"."+c.Scenario+":"+c.Metric.Name)
+		}
+	}
+	slices.Sort(s)
+	return strings.Join(s, " ") + " of " + list[0].Baseline
+}
+
+// obstacle says why a comparison cannot enter an overall figure; "": it can.
+func (c *claim) obstacle() string {
+	switch {
+	case c.Verdict == stats.DidNotBoot, c.Verdict == stats.Invalid, c.hold != "", !c.Change.OK():
+		return c.Sentence
+	case c.Scale != stats.Ratio:
+		return "a value is 0 or negative: it has no ratio"
+	}
+	return ""
+}
+
+// over fills in the figure: of each block the mean gain, every workload of equal
+// weight, so that what the workloads of one boot share stays together.
+func (o *Overall) over(list []*claim) {
+	refuse := func(format string, args ...any) {
+		m := stats.Missing(format, args...)
+		o.Gain, o.Low, o.High = m, m, m
+		o.Sentence = "no overall figure: " + m.Missing
+	}
+	for _, c := range list {
+		if !slices.Contains(o.Workloads, c.Workload) {
+			o.Workloads = append(o.Workloads, c.Workload)
+		}
+	}
+	for _, c := range list {
+		if why := c.obstacle(); why != "" {
+			refuse("%s.%s cannot enter: %s", c.Workload, c.Scenario, why)
+			return
+		}
+	}
+	gains := blockGains(list, o.Workloads)
+	o.Blocks = len(gains)
+	if o.Blocks < leastBlocks {
+		refuse("%s in which every primary cell is valid for both kernels, need %d", counted(o.Blocks, "block", "blocks"), leastBlocks)
+		return
+	}
+	n := float64(len(gains))
+	mean := stat.Mean(gains, nil)
+	half := quantile(n-1) * math.Sqrt(stat.Variance(gains, nil)/n)
+	o.Gain, o.Low, o.High = stats.Num(math.Expm1(mean)), stats.Num(math.Expm1(mean-half)), stats.Num(math.Expm1(mean+half))
+	if !o.Gain.OK() || !o.Low.OK() || !o.High.OK() {
+		refuse("the gains are too large to be averaged")
+		return
+	}
+	p := min(places(o.Gain.Value), places(o.Low.Value), places(o.High.Value))
+	o.Sentence = fmt.Sprintf("%s %s over %s (95 %% CI %s to %s %%; above 0 is better), %s", o.Kernel, percent(o.Gain.Value),
+		counted(len(o.Workloads), "workload", "workloads"), digits(o.Low.Value, p), digits(o.High.Value, p), counted(o.Blocks, "block", "blocks"))
+	if o.Low.Value <= 0 && o.High.Value >= 0 {
+		o.Sentence += ": no direction shown"
+	}
+}
+
+// blockGains are the mean gains on logarithms of the blocks in which every cell
+// has both kernels, measured in one session.
+func blockGains(list []*claim, families []string) []float64 {
+	gains := make([]map[int]float64, len(list))
+	for i, c := range list {
+		gains[i] = c.gains()
+	}
+	var out []float64
+	for _, block := range blocksOf(list[0]) {
+		sum, n := make([]float64, len(families)), make([]float64, len(families))
+		whole := true
+		for i, c := range list {
+			g, ok := gains[i][block]
+			if whole = whole && ok; !whole {
+				break
+			}
+			f := slices.Index(families, c.Workload)
+			sum[f] += g
+			n[f]++
+		}
+		if !whole {
+			continue
+		}
+		total := 0.0
+		for f := range families {
+			total += sum[f] / n[f] / float64(len(families))
+		}
+		out = append(out, total)
+	}
+	return out
+}
+
+func blocksOf(c *claim) []int {
+	var out []int
+	for _, b := range c.b.boots {
+		if !slices.Contains(out, b.Block) {
+			out = append(out, b.Block)
+		}
+	}
+	return out
+}
+
+// gains are those of each block, on logarithms, above 0 when the kernel is better.
+func (c *claim) gains() map[int]float64 {
+	type half struct {
+		sum, n  float64
+		stratum int
+		torn    bool
+	}
+	gather := func(s *side, v []float64) map[int]half {
+		m := map[int]half{}
+		for i, b := range s.boots {
+			h := m[b.Block]
+			h.torn = h.torn || h.n > 0 && h.stratum != s.strata[i]
+			h.sum, h.n, h.stratum = h.sum+math.Log(v[i]), h.n+1, s.strata[i]
+			m[b.Block] = h
+		}
+		return m
+	}
+	base, out := gather(&c.a, c.x.Values), map[int]float64{}
+	for block, h := range gather(&c.b, c.y.Values) {
+		b, ok := base[block]
+		if !ok || b.torn || h.torn || b.stratum != h.stratum {
+			continue // no block, or its kernels were measured at different times
+		}
+		out[block] = (h.sum/h.n - b.sum/b.n) * float64(better(c.Metric))
+	}
+	return out
+}

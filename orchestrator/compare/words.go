@@ -1,0 +1,147 @@
+package compare
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"kernsweep/orchestrator/stats"
+	"kernsweep/workloads"
+)
+
+// change is a change of the value in words: "+12.4 %", "-0.28 %", "+3 ms".
+func (c *Comparison) change(v float64) string {
+	if c.Scale == stats.Difference {
+		return sign(v) + c.figure(math.Abs(v))
+	}
+	return percent(v)
+}
+
+// percent is a share as signed percent.
+func percent(v float64) string {
+	return digits(v, places(v)) + " %"
+}
+
+// places after the point that a share is printed with.
+func places(v float64) int {
+	switch p := math.Abs(v); {
+	case p >= 10:
+		return 0
+	case p >= 0.01:
+		return 1
+	}
+	return 2
+}
+
+func digits(v float64, places int) string {
+	if math.Abs(v) >= 1e5 {
+		return fmt.Sprintf("%+.3g", 100*v)
+	}
+	s := fmt.Sprintf("%+.*f", places, 100*v)
+	if strings.Trim(s, "+-0.") == "" {
+		return s[1:] // nothing has no sign
+	}
+	return s
+}
+
+func sign(v float64) string {
+	switch {
+	case v > 0:
+		return "+"
+	case v < 0:
+		return "-"
+	}
+	return ""
+}
+
+// figure is a value of the metric with its unit.
+func (c *Comparison) figure(v float64) string { return figure(v, c.Metric) }
+
+func figure(v float64, m workloads.Metric) string {
+	s := number(v)
+	switch m.Unit {
+	case "":
+		return s
+	case "%":
+		return s + " percentage points"
+	}
+	return s + " " + m.Unit
+}
+
+// number has four significant digits, and all of a whole number below a million.
+func number(v float64) string {
+	if v == math.Trunc(v) && math.Abs(v) < 1e6 {
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(v, 'g', 4, 64)
+}
+
+// observed is the change, with its interval where there is one.
+func (c *claim) observed() string {
+	s := c.change(c.Change.Value)
+	if c.lower() {
+		s = c.Metric.Name + " " + s
+	}
+	if i := c.interval(); i != "" {
+		s += " (" + i + ")"
+	}
+	return s
+}
+
+func (c *claim) lower() bool { return c.Metric.Better == workloads.LowerIsBetter }
+
+func (c *claim) interval() string {
+	lower := ""
+	if c.lower() {
+		lower = "; lower is better"
+	}
+	if !c.Low.OK() || !c.High.OK() {
+		return strings.TrimPrefix(lower, "; ")
+	}
+	if c.Scale == stats.Difference {
+		return fmt.Sprintf("95 %% CI %s%s to %s%s", sign(c.Low.Value), number(math.Abs(c.Low.Value)), sign(c.High.Value), c.figure(math.Abs(c.High.Value))) + lower
+	}
+	n := min(places(c.Low.Value), places(c.High.Value), places(c.Change.Value))
+	return fmt.Sprintf("95 %% CI %s to %s %%", digits(c.Low.Value, n), digits(c.High.Value, n)) + lower
+}
+
+// effectWords is the smallest effect of interest and where it is from.
+func (c *claim) effectWords() string {
+	s := bare(c.Effect)
+	if c.EffectFrom != "" {
+		s += " (the device's own noise: " + c.EffectFrom + ")"
+	}
+	return s
+}
+
+// bare is a share as percent without a sign, as short as it is exact enough.
+func bare(v float64) string { return strconv.FormatFloat(100*v, 'g', 2, 64) + " %" }
+
+// bootsWords says how many boots stand against how many.
+func (c *claim) bootsWords() string {
+	s := fmt.Sprintf("%s against %d", counted(c.Boots[1], "boot", "boots"), c.Boots[0])
+	if c.Sessions > 1 {
+		s += fmt.Sprintf(" in %d sessions", c.Sessions)
+	}
+	if c.Left > 0 {
+		s += fmt.Sprintf(", without %s of sessions that measured one side only", counted(c.Left, "boot", "boots"))
+	}
+	return s
+}
+
+func counted(n int, one, more string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, more)
+}
+
+// listed joins a few words, and says how many are left out.
+func listed(list []string) string {
+	const most = 6
+	if n := len(list) - most; n > 0 {
+		return strings.Join(list[:most], "; ") + fmt.Sprintf("; and %d more", n)
+	}
+	return strings.Join(list, "; ")
+}
