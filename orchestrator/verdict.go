@@ -129,8 +129,8 @@ func (t *trial) complaints(ctx context.Context) (warn, notes []string, err error
 	if len(d.New) > 0 {
 		err = os.WriteFile(filepath.Join(t.dir, "dmesg-new.txt"), []byte(strings.Join(d.New, "\n")+"\n"), 0o666)
 	}
-	if d.Complaint != "" {
-		warn = append(warn, fmt.Sprintf("the kernel complained %d times, first: %s", d.Complaints, d.Complaint))
+	if len(d.Signs) > 0 {
+		warn = append(warn, fmt.Sprintf("the kernel complained %d times, first: %s", len(d.Signs), d.Signs[0].Line))
 	}
 	if d.TaintBefore != d.TaintAfter {
 		warn = append(warn, fmt.Sprintf("the kernel's taint went from %s to %s", d.TaintBefore, d.TaintAfter))

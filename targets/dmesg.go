@@ -17,9 +17,8 @@ type KernelLog struct {
 
 // LogDelta is what a kernel said between two moments.
 type LogDelta struct {
-	New         []string // new lines, oldest first
-	Complaint   string   // the first new line that complains; "" none
-	Complaints  int
+	New         []string  // new lines, oldest first
+	Signs       []LogSign // those of them that complain
 	TaintBefore string
 	TaintAfter  string
 	Notes       []string // what makes the delta incomplete
@@ -60,14 +59,7 @@ func (l KernelLog) Since(before KernelLog) LogDelta {
 		d.Notes = append(d.Notes, "the begin of the kernel log was overwritten")
 	}
 	d.New = newLines(old, now)
-	for _, line := range d.New {
-		if complains(line) {
-			d.Complaints++
-			if d.Complaint == "" {
-				d.Complaint = strings.TrimSpace(line)
-			}
-		}
-	}
+	d.Signs = LogSigns(d.New)
 	return d
 }
 

@@ -19,7 +19,7 @@ func fixtureLog(t *testing.T, name string) KernelLog {
 // An old warning is not the trial's, a new BUG is, a word in a sentence is not.
 func TestKernelLogDelta(t *testing.T) {
 	d := fixtureLog(t, "dmesg_after.txt").Since(fixtureLog(t, "dmesg_before.txt"))
-	if d.Complaints != 1 || !strings.Contains(d.Complaint, "141.700312] BUG: scheduling while atomic") || len(d.New) != 3 {
+	if len(d.Signs) != 1 || d.Signs[0].Kind != LogOops || !strings.Contains(d.Signs[0].Line, "141.700312] BUG: scheduling while atomic") || len(d.New) != 3 {
 		t.Errorf("%+v", d)
 	}
 	if d.TaintBefore != d.TaintAfter || len(d.Notes) != 1 {
@@ -45,7 +45,7 @@ func TestKernelLogDeltaEdges(t *testing.T) {
 			t.Errorf("%s: %q", c.name, d.New)
 		}
 	}
-	if d := (KernelLog{Missing: "not permitted"}).Since(log("a")); len(d.Notes) != 1 || d.Complaint != "" {
+	if d := (KernelLog{Missing: "not permitted"}).Since(log("a")); len(d.Notes) != 1 || d.Signs != nil {
 		t.Errorf("%+v", d)
 	}
 }

@@ -10,16 +10,12 @@ import (
 const cpuDir = "/sys/devices/system/cpu/"
 
 // writeState spools what two looks tell, one before and one after the task: the
-// scheduler's own account, the network's counters, and for each CPU its
-// frequencies and how often it was throttled. Most of it is in files that some
+// scheduler's own account, and for each CPU its frequencies and how often it was
+// throttled. Most of it is in files that some
 // kernels lack, and on a machine of 100 CPUs they are a few hundred.
 func writeState(w *wire.Writer) {
 	b := make([]byte, 0, 4<<10)
 	b = appendState(b, "/proc/schedstat", "domain") // lines of topology, most of the file
-	b = appendState(b, "/proc/net/dev", "")
-	for _, name := range listDir("/sys/class/net") {
-		b = appendState(b, "/sys/class/net/"+name+"/speed", "")
-	}
 	for _, cpu := range cpuDirs() {
 		for _, f := range [...]string{"cpufreq/scaling_governor", "cpufreq/scaling_min_freq", "cpufreq/scaling_max_freq",
 			"cpufreq/scaling_cur_freq", "cpufreq/stats/time_in_state",

@@ -91,12 +91,9 @@ sample() {
 # state keeps what two looks tell, one before the task and one after it.
 state() {
 	[ "$used" -lt "$limit" ] || return 0
-	text=
-	for f in /proc/schedstat /proc/net/dev; do
-		v=$(sed -e '/^domain/d' $f 2>/dev/null | tr '\n' ';')
-		[ -z "$v" ] || text="$text$f=${v%;}$nl"
-	done
-	for f in /sys/class/net/*/speed /sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor \
+	text="" f=/proc/schedstat
+	[ ! -r $f ] || text="$f=$(sed -e '/^domain/d' $f | tr '\n' ';')$nl"
+	for f in /sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor \
 		/sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_*_freq \
 		/sys/devices/system/cpu/cpu[0-9]*/thermal_throttle/*_throttle_count; do
 		v=

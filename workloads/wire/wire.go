@@ -99,8 +99,8 @@ type Snapshot struct {
 }
 
 // State is what was read of /proc and /sys before the task, or after it. Files
-// maps the path of each that could be read to its content: /proc/schedstat,
-// /proc/net/dev, each interface's speed, each CPU's cpufreq and thermal_throttle.
+// maps the path of each that could be read to its content: /proc/schedstat, and
+// each CPU's cpufreq and thermal_throttle.
 type State struct {
 	MonoNS int64
 	Files  map[string]string
