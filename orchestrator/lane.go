@@ -34,6 +34,8 @@ type lane struct {
 	costs  *plan.Costs
 	cut    *results.Cut // what --until leaves out; nil: nothing yet
 	noTime bool         // not even for the pause after a failure
+	full   bool         // boots = "auto" came to its end
+	sized  int          // block after which the intervals were looked at last
 
 	touched  bool        // a boot was asked for in this session
 	at       string      // kernel of the proven boot that the target is in; "" = not known
@@ -90,16 +92,18 @@ func (l *lane) run(ctx context.Context) {
 	ctx, unguard := l.leased(ctx)
 	defer unguard()
 	l.record(ctx, results.Record{Kind: results.KindLane, Note: results.NoteBegan})
-	if l.withdrawn == "" && l.startable(ctx, 0) {
+	if l.withdrawn == "" && !l.enough(ctx, 0) && l.startable(ctx, 0) {
 		l.wake(ctx)
 	}
 	last := results.Record{Kind: results.KindLane, Note: results.NoteEnded}
 	for i, b := range l.plan.Boots {
-		if ctx.Err() == nil && l.startable(ctx, i) {
+		if ctx.Err() == nil && !l.enough(ctx, i) && l.startable(ctx, i) {
 			l.boot(ctx, b)
 		}
 	}
-	if ctx.Err() != nil {
+	if ctx.Err() == nil {
+		l.enough(ctx, len(l.plan.Boots)) // says how wide the intervals still are
+	} else {
 		last.Note = results.NoteInterrupted
 	}
 	if l.withdrawn != "" {

@@ -12,7 +12,7 @@ import (
 
 // Summary is what a report needs to know of a plan.
 func Summary(lab *config.Lab, p *plan.Plan) results.PlanSummary {
-	s := results.PlanSummary{Sweep: p.Sweep, Seed: p.Seed, Metrics: map[string][]workloads.Metric{}}
+	s := results.PlanSummary{Sweep: p.Sweep, Seed: p.Seed, Design: p.Design, Metrics: map[string][]workloads.Metric{}}
 	for _, l := range p.Lanes {
 		s.Targets = append(s.Targets, plannedTarget(lab.Target(l.Target), len(l.Boots)))
 	}

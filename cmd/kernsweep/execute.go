@@ -59,7 +59,7 @@ func (a *app) execute(ctx context.Context, lab *config.Lab, p *plan.Plan, run *r
 	}
 	log := a.logger()
 	dialer := sshconn.New(log)
-	fmt.Fprintf(a.err, "run %s: %s, %s, about %s\n", run.Dir(), counted(p.Boots(), "boot"), counted(p.Trials(), "trial"), plan.Round(p.Estimate()))
+	fmt.Fprintf(a.err, "run %s: %s, %s, %s\n", run.Dir(), counted(p.Boots(), "boot"), counted(p.Trials(), "trial"), p.Takes())
 	a.preflight(ctx, lab, p, dialer)
 	if err := a.unattended(ctx, run); err != nil {
 		return err

@@ -44,20 +44,20 @@ func (a *app) resume(c *cobra.Command, run *results.Run, l later) error {
 	if err != nil {
 		return err
 	}
-	var whole plan.Plan
-	if _, err := run.ReadPlan(&whole); err != nil {
-		return usage(err)
-	}
 	state, err := run.State()
 	if err != nil {
 		return err
+	}
+	whole, err := orchestrator.Planned(run, state.Model)
+	if err != nil {
+		return usage(err)
 	}
 	var again plan.Plan
 	rerun, err := run.Rerun(state.Model, &again)
 	if err != nil {
 		return usage(err)
 	}
-	p := orchestrator.Remaining(lab, &whole, state.Model, orchestrator.Rerun{Session: rerun, Plan: &again})
+	p := orchestrator.Remaining(lab, whole, state.Model, orchestrator.Rerun{Session: rerun, Plan: &again})
 	if len(p.Lanes) == 0 && orderly(state.Model) {
 		if h, _ := run.HeldBy(); h.PID != 0 {
 			if err := a.tidy(c.Context(), run); err != nil {

@@ -32,6 +32,7 @@ type laneStatus struct {
 	Outcomes map[results.Outcome]int `json:"outcomes"`
 	Missing  int                     `json:"missing"` // planned trials without any attempt
 	Reason   string                  `json:"reason,omitempty"`
+	Enough   string                  `json:"enough,omitempty"` // boots = "auto" came to its end: at what width
 }
 
 func (a *app) statusCmd() *cobra.Command {
@@ -103,21 +104,20 @@ func (a *app) status(name string) (runStatus, error) {
 	if out.State == "starting" {
 		out.Notes = nil // its journal is about to begin
 	}
-	planned := map[string]int{} // trials, by target
-	all := 0
+	left := map[string]int{} // trials, by target
 	for _, c := range s.Plan.Cells {
-		if c.NA == "" {
-			planned[c.Target] += c.Boots * c.Repeat
-			all += c.Boots * c.Repeat
-		}
+		n := s.NotRun(c)
+		left[c.Target] += n
+		out.Missing += n
 	}
-	out.Missing = missing(all, out.Outcomes)
 	for _, l := range s.Model.Lanes {
 		n := s.Model.CountLane(l.Name)
-		left := missing(planned[l.Name], n)
-		lane := laneStatus{Name: l.Name, State: laneState(l, out.State, left), Outcomes: n, Missing: left, Reason: l.Reason}
+		lane := laneStatus{Name: l.Name, State: laneState(l, out.State, left[l.Name]), Outcomes: n, Missing: left[l.Name], Reason: l.Reason}
 		if out.cut = out.cut || l.Cut != nil; l.Cut != nil && lane.Reason == "" {
 			lane.Reason = strings.TrimPrefix(plan.CutText(l.Name, l.Cut), l.Name+": ")
+		}
+		if l.Enough != nil {
+			lane.Enough = plan.EnoughText(l.Enough)
 		}
 		if l.Taken != "" && lane.Reason == "" {
 			lane.Reason = l.Taken
@@ -132,14 +132,6 @@ func (a *app) status(name string) (runStatus, error) {
 	}
 	out.Next = a.next(out, run)
 	return out, nil
-}
-
-// missing is how many of the planned trials have no attempt.
-func missing(planned int, tried map[results.Outcome]int) int {
-	for _, n := range tried {
-		planned -= n
-	}
-	return max(0, planned)
 }
 
 // running names the trials that have no end yet while their controller lives.
@@ -224,8 +216,10 @@ func (a *app) printStatus(s runStatus, lanes bool) {
 	if lanes {
 		for _, l := range s.Lanes {
 			fmt.Fprintf(a.out, "  %-16s %-12s %s\n", l.Name, l.State, outcomeText(l.Outcomes, l.Missing))
-			if l.Reason != "" {
-				fmt.Fprintf(a.out, "    %s\n", live.Safe(l.Reason))
+			for _, text := range []string{l.Enough, l.Reason} {
+				if text != "" {
+					fmt.Fprintf(a.out, "    %s\n", live.Safe(text))
+				}
 			}
 		}
 	}

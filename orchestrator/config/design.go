@@ -24,8 +24,8 @@ const (
 // MinBoots of each kernel are made by boots = "auto", whatever the widths.
 const MinBoots = 5
 
-// defaultMaxBoots bounds boots = "auto".
-const defaultMaxBoots = 15
+// MaxBoots bounds boots = "auto" unless max_boots does.
+const MaxBoots = 15
 
 // widest is the largest half width that can be asked for, as a share: an interval
 // of twice that says nothing.

@@ -34,7 +34,7 @@ type matrixBlock struct {
 }
 
 func (l *loader) addSweep(b *block) {
-	raw := sweepBlock{Boots: 5, MaxBoots: defaultMaxBoots, Repeat: 3, Warmup: 1, BootFailures: 2, Order: Interleaved}
+	raw := sweepBlock{Boots: 5, MaxBoots: MaxBoots, Repeat: 3, Warmup: 1, BootFailures: 2, Order: Interleaved}
 	ok := l.decode(b, b.body, inBlock("sweep"), false, &raw)
 	s := &Sweep{
 		Name: b.name(), Note: raw.Note, Baseline: raw.Baseline.Name, Repeat: raw.Repeat,

@@ -2,8 +2,6 @@ package plan
 
 import (
 	"fmt"
-	"hash/fnv"
-	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -23,13 +21,24 @@ const (
 // Expand makes the plan of a sweep. Its error is about names that do not exist
 // or a sweep left empty by the filter.
 func Expand(lab *config.Lab, sweep *config.Sweep, seed int64, f Filter, h History) (*Plan, error) {
+	return Changes{}.Expand(lab, sweep, seed, f, h)
+}
+
+// Expand makes the plan of a sweep that is changed so.
+func (c Changes) Expand(lab *config.Lab, sweep *config.Sweep, seed int64, f Filter, h History) (*Plan, error) {
 	if err := f.check(lab); err != nil {
 		return nil, err
 	}
+	if err := c.check(sweep, f); err != nil {
+		return nil, err
+	}
+	sweep = c.apply(sweep)
 	p := &Plan{Sweep: sweep.Name, Seed: seed, Repeat: sweep.Repeat, Warmup: sweep.Warmup, Blocks: sweep.Boots,
-		BootFailures: sweep.BootFailures, Baseline: map[string]string{}}
-	e := expansion{lab: lab, sweep: sweep, filter: f, history: h, plan: p, seen: map[results.Cell]bool{}}
+		BootFailures: sweep.BootFailures, Baseline: map[string]string{}, Design: designOf(sweep)}
+	p.Design.NoiseFloor = c.NoiseFloor
+	e := expansion{lab: lab, sweep: sweep, filter: f, history: h, plan: p, seen: map[results.Cell]bool{}, baseline: map[results.Cell]string{}}
 	e.cells()
+	e.family()
 	for _, t := range e.targets {
 		p.Lanes = append(p.Lanes, e.lane(t))
 	}
@@ -47,9 +56,11 @@ type expansion struct {
 	history History
 	plan    *Plan
 	seen    map[results.Cell]bool
-	targets []*config.Target                     // with at least one runnable cell, in file order
-	byLane  map[string]map[string][]results.Cell // target -> kernel -> cells
-	kernels map[string][]string                  // target -> kernels in order
+	// baseline is that of each runnable cell's matrix
+	baseline map[results.Cell]string
+	targets  []*config.Target                     // with at least one runnable cell, in file order
+	byLane   map[string]map[string][]results.Cell // target -> kernel -> cells
+	kernels  map[string][]string                  // target -> kernels in order
 }
 
 // cells walks the matrices and sorts every cell into a lane or into NA.
@@ -66,15 +77,15 @@ func (e *expansion) cells() {
 			}
 			for _, kn := range m.Kernels {
 				if k := e.lab.Kernel(kn); k != nil && wanted(e.filter.Kernels, kn) {
-					e.row(t, k, m.Workloads)
+					e.row(t, k, m)
 				}
 			}
 		}
 	}
 }
 
-func (e *expansion) row(t *config.Target, k *config.Kernel, ids []string) {
-	for _, id := range ids {
+func (e *expansion) row(t *config.Target, k *config.Kernel, m config.Matrix) {
+	for _, id := range m.Workloads {
 		w := e.lab.Workload(id)
 		if w == nil || len(e.filter.Workloads) > 0 &&
 			!slices.ContainsFunc(e.filter.Workloads, func(p string) bool { return matchesWorkload(p, w) }) {
@@ -90,6 +101,7 @@ func (e *expansion) row(t *config.Target, k *config.Kernel, ids []string) {
 				e.plan.NA = append(e.plan.NA, NA{c, why})
 				continue
 			}
+			e.baseline[c] = m.Baseline
 			e.add(t, c)
 		}
 	}
@@ -164,59 +176,10 @@ func reasonNA(t *config.Target, k *config.Kernel, s *config.Scenario) string {
 
 func wanted(list []string, name string) bool { return len(list) == 0 || slices.Contains(list, name) }
 
-// lane orders the boots of one target. The generator depends on the seed and
-// the target only, so a filtered sweep keeps the order of the others.
-func (e *expansion) lane(t *config.Target) Lane {
-	h := fnv.New64a()
-	h.Write([]byte(t.Name))
-	rng := rand.New(rand.NewPCG(uint64(e.plan.Seed), h.Sum64()))
-	l := Lane{Target: t.Name}
-	var order []string
-	for block := 1; block <= e.sweep.Boots; block++ {
-		order = nextOrder(rng, order, e.kernels[t.Name], block)
-		cellOrder := rng.Uint64()
-		for _, k := range order {
-			b := Boot{Number: len(l.Boots) + 1, Block: block, Kernel: k}
-			b.Trials = e.trials(rand.New(rand.NewPCG(cellOrder, 0)), e.byLane[t.Name][k], b)
-			b.Estimate = e.bootEstimate(t, b)
-			l.Estimate += b.Estimate
-			l.Boots = append(l.Boots, b)
-		}
-	}
-	return l
-}
-
-// nextOrder shuffles the kernels of a block; every even block mirrors the one
-// before it (ABBA), so that a slow drift falls on all kernels alike.
-func nextOrder(rng *rand.Rand, last, kernels []string, block int) []string {
-	order := slices.Clone(kernels)
-	if block%2 == 0 && len(last) == len(order) {
-		order = slices.Clone(last)
-		slices.Reverse(order)
-		return order
-	}
-	rng.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
-	return order
-}
-
-// trials of one boot: cells in shuffled order, the same for every kernel of a
-// block; each cell's warm-up (repeat 0, -1, …) directly before its repeats.
-func (e *expansion) trials(rng *rand.Rand, cells []results.Cell, b Boot) []results.Slot {
-	cells = slices.Clone(cells)
-	rng.Shuffle(len(cells), func(i, j int) { cells[i], cells[j] = cells[j], cells[i] })
-	var out []results.Slot
-	for _, c := range cells {
-		for r := 1 - e.sweep.Warmup; r <= e.sweep.Repeat; r++ {
-			out = append(out, results.Slot{Cell: c, Block: b.Block, Repeat: r, Boot: b.Number})
-		}
-	}
-	return out
-}
-
-func (e *expansion) bootEstimate(t *config.Target, b Boot) time.Duration {
-	d := bootTime(t, e.history) + t.Settle
+func bootEstimate(lab *config.Lab, t *config.Target, h History, b Boot) time.Duration {
+	d := bootTime(t, h) + t.Settle
 	for _, s := range b.Trials {
-		d += trialTime(e.lab, s.Cell, targets.TraitsOf(t.Boot), e.history)
+		d += trialTime(lab, s.Cell, targets.TraitsOf(t.Boot), h)
 	}
 	return d
 }

@@ -25,7 +25,10 @@ type Plan struct {
 	Baseline     map[string]string `json:"baseline"` // target -> kernel
 	Lanes        []Lane            `json:"lanes"`
 	NA           []NA              `json:"na,omitempty"`
-	Warnings     []string          `json:"warnings,omitempty"`
+	// Warnings are what a person should know before the night. Those about one
+	// target begin with "target NAME: ".
+	Warnings []string       `json:"warnings,omitempty"`
+	Design   results.Design `json:"design"`
 }
 
 // Lane is the part of a plan that belongs to one target.

@@ -36,7 +36,7 @@ func (p *Plan) Repeated(lab *config.Lab, s Selection) (*Plan, error) {
 		return nil, err
 	}
 	out := *p
-	out.Lanes = nil
+	out.Lanes, out.Warnings = nil, p.ofTargets()
 	for _, l := range p.Lanes {
 		blocks := map[int]bool{}
 		for _, b := range l.Boots {

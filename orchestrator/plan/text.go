@@ -11,9 +11,9 @@ import (
 // order, the estimate, and what is n/a and why.
 func (p *Plan) WriteText(out io.Writer) error {
 	w := bufio.NewWriter(out)
-	fmt.Fprintf(w, "Sweep %s, seed %d: %d lanes, %d boots, %d trials, about %s (the longest lane decides)\n",
-		p.Sweep, p.Seed, len(p.Lanes), p.Boots(), p.Trials(), Round(p.Estimate()))
-	fmt.Fprintf(w, "Each kernel boots %d times a target, %d trials of each cell a boot, %d warm-up dropped\n", p.Blocks, p.Repeat, p.Warmup)
+	fmt.Fprintf(w, "Sweep %s, seed %d: %d lanes, %d boots, %d trials, %s (the longest lane decides)\n",
+		p.Sweep, p.Seed, len(p.Lanes), p.Boots(), p.Trials(), p.Takes())
+	p.writeDesign(w)
 	for _, l := range p.Lanes {
 		p.writeLane(w, l)
 	}
@@ -32,6 +32,20 @@ func (p *Plan) WriteText(out io.Writer) error {
 	return w.Flush()
 }
 
+func (p *Plan) writeDesign(w io.Writer) {
+	times, d := fmt.Sprint(p.Blocks), p.Design
+	if d.Auto {
+		times = fmt.Sprintf("%d to %d", d.MinBoots, d.MaxBoots)
+	}
+	fmt.Fprintf(w, "Each kernel boots %s times a target, %d trials of each cell a boot, %d warm-up dropped\n", times, p.Repeat, p.Warmup)
+	if d.Auto {
+		fmt.Fprintf(w, "After block %d a lane ends as soon as every primary 95 %% interval is ±%s or narrower (boots = \"auto\")\n", d.MinBoots, percent(d.Narrow()))
+	}
+	if d.NoiseFloor {
+		fmt.Fprintf(w, "Noise floor: each target's baseline is compared with itself, %d boots with %d\n", p.Blocks/2, p.Blocks/2)
+	}
+}
+
 func (p *Plan) writeLane(w io.Writer, l Lane) {
 	fmt.Fprintf(w, "\nLane %s: %d boots, about %s", l.Target, len(l.Boots), Round(l.Estimate))
 	if b := p.Baseline[l.Target]; b != "" {
@@ -42,7 +56,7 @@ func (p *Plan) writeLane(w io.Writer, l Lane) {
 	for _, b := range l.Boots {
 		if b.Block != block {
 			block = b.Block
-			fmt.Fprintf(w, "  block %d\n", block)
+			fmt.Fprintf(w, "  block %d%s\n", block, p.ifNeeded(block))
 		}
 		fmt.Fprintf(w, "    boot %03d  %-20s about %s\n", b.Number, b.Kernel, Round(b.Estimate))
 		for i := 0; i < len(b.Trials); {
@@ -61,6 +75,14 @@ func (p *Plan) writeLane(w io.Writer, l Lane) {
 			fmt.Fprintln(w)
 		}
 	}
+}
+
+// ifNeeded marks the blocks that boots = "auto" may leave out.
+func (p *Plan) ifNeeded(block int) string {
+	if p.Design.Auto && block > p.Design.MinBoots {
+		return " (if needed)"
+	}
+	return ""
 }
 
 // Round shortens a duration for people: whole seconds below ten minutes, whole

@@ -71,6 +71,9 @@ type PlannedCell struct {
 	Repeat   int    `json:"repeat"`             // trials that count, in each boot
 	Warmup   int    `json:"warmup,omitempty"`   // trials that do not, in each boot
 	NA       string `json:"na,omitempty"`       // why the cell will not run; "" = it will
+	// Added are the numbers of the blocks that later sessions added (rerun --more).
+	// State fills it in.
+	Added []int `json:"added,omitempty"`
 }
 
 // planDoc is plan.json.
@@ -152,7 +155,11 @@ func (r *Run) State() (*State, error) {
 	if err == nil {
 		j.onlyPlanned(p)
 	}
-	return &State{Journal: j, Plan: p, Model: Load(j.Records)}, nil
+	s := &State{Journal: j, Plan: p, Model: Load(j.Records)}
+	plans, notes := r.SessionPlans(s.Model)
+	s.addBlocks(plans)
+	j.Notes = append(j.Notes, notes...)
+	return s, nil
 }
 
 func (j *Journal) onlyPlanned(p PlanSummary) {

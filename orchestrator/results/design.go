@@ -1,0 +1,74 @@
+package results
+
+import (
+	"slices"
+	"strings"
+
+	"kernsweep/workloads"
+)
+
+// Decides says that a metric of a workload's scenario belongs to the primary
+// comparisons that the design declares, or that are primary without a word.
+func (d *Design) Decides(workload, scenario string, m workloads.Metric) bool {
+	if m.Better == workloads.Informative {
+		return false
+	}
+	if len(d.Primary) == 0 {
+		return m.Primary
+	}
+	return slices.ContainsFunc(d.Primary, func(text string) bool {
+		what, metric, named := strings.Cut(text, ":")
+		if what != workload && what != workload+"."+scenario {
+			return false
+		}
+		return named && metric == m.Name || !named && m.Primary
+	})
+}
+
+// narrow is the half width of an interval that is narrow enough where a design
+// says nothing, as stats.Defaults has it.
+const narrow = 0.01
+
+// Narrow is the half width of a 95 % interval that is narrow enough, as a share.
+func (d *Design) Narrow() float64 {
+	if d.HalfWidth > 0 {
+		return d.HalfWidth
+	}
+	return narrow
+}
+
+// Wanted are the blocks that a run asks for of a planned cell: those of its plan
+// that its lane did not leave because it had enough, and those that later
+// sessions added. None for a cell that is n/a.
+func (s *State) Wanted(c PlannedCell) []int {
+	if c.NA != "" {
+		return nil
+	}
+	own := c.Boots
+	if l := s.Model.Lane(c.Target); l != nil && l.Enough != nil {
+		own = min(own, l.Enough.Blocks)
+	}
+	var out []int
+	for b := 1; b <= own; b++ {
+		out = append(out, b)
+	}
+	for _, b := range c.Added {
+		if !slices.Contains(out, b) {
+			out = append(out, b)
+		}
+	}
+	return out
+}
+
+// NotRun counts the trials that a run asks for of a planned cell and the journal
+// has no record of.
+func (s *State) NotRun(c PlannedCell) int {
+	wanted := s.Wanted(c)
+	n := len(wanted) * c.Repeat
+	for _, t := range s.Model.TrialsOf(c.Cell) {
+		if !t.Slot.Warmup() && slices.Contains(wanted, t.Slot.Block) {
+			n--
+		}
+	}
+	return max(n, 0)
+}
