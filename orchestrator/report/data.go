@@ -7,7 +7,9 @@ import (
 	"strconv"
 	"strings"
 
+	"kernsweep/orchestrator/compare"
 	"kernsweep/orchestrator/results"
+	"kernsweep/orchestrator/stats"
 	"kernsweep/workloads"
 )
 
@@ -20,10 +22,12 @@ func writeJSON(w io.Writer, src *source, _ Options) error {
 
 // csvHead names the columns: one row per value of every attempt, warm-ups
 // (repeat 0 and below) included, and one row without a metric for an attempt,
-// or a planned cell, that has no values.
+// or a planned cell, that has no values. n and sd are those of an average that a
+// tool printed. Columns are only ever added at the end.
 func csvHead() []string {
 	return []string{"run", "target", "kernel", "workload", "scenario", "block", "boot", "repeat", "attempt", "counts",
-		"outcome", "reason", "metric", "unit", "better", "value", "missing", "boot_id", "release", "scheduler", "proven"}
+		"outcome", "reason", "metric", "unit", "better", "value", "missing", "boot_id", "release", "scheduler", "proven",
+		"n", "sd", "findings"}
 }
 
 func writeCSV(w io.Writer, src *source, _ Options) error {
@@ -62,7 +66,7 @@ func csvCell(d *Document, boots map[bootKey]*results.Boot, c *Cell) [][]string {
 			row = append(row, p...)
 		}
 		for i := range row {
-			row[i] = clean(row[i])
+			row[i] = csvText(row[i])
 		}
 		rows = append(rows, row)
 	}
@@ -71,19 +75,20 @@ func csvCell(d *Document, boots map[bootKey]*results.Boot, c *Cell) [][]string {
 		if c.NA != "" {
 			outcome = string(results.NotApplicable)
 		}
-		add(key, []string{"", "", "", "", "false", outcome, c.Empty}, make([]string, 9))
+		add(key, []string{"", "", "", "", "false", outcome, c.Empty}, make([]string, 12))
 		return rows
 	}
 	for i := range c.Trials {
 		t := &c.Trials[i]
 		trial := []string{strconv.Itoa(t.Block), strconv.Itoa(t.Boot), strconv.Itoa(t.Repeat), strconv.Itoa(t.Attempt),
 			strconv.FormatBool(t.Counts), string(t.Outcome), t.Reason}
+		found := []string{csvFindings(t.Findings)}
 		boot := csvBoot(boots[bootKey{c.Target, t.Boot}])
 		if len(t.Values) == 0 {
-			add(key, trial, make([]string, 5), boot)
+			add(key, trial, make([]string, 5), boot, make([]string, 2), found)
 		}
 		for _, v := range t.Values {
-			add(key, trial, csvValue(v), boot)
+			add(key, trial, csvValue(v), boot, csvAverage(v), found)
 		}
 	}
 	return rows
@@ -104,4 +109,85 @@ func csvBoot(b *results.Boot) []string {
 	}
 	r := b.Record
 	return []string{r.BootID, r.Release, strings.TrimSpace(r.Scheduler.Name), strconv.FormatBool(r.Proven)}
+}
+
+// csvAverage is the count and the spread behind a printed average.
+func csvAverage(v workloads.Value) []string {
+	if v.N < 2 || v.Missing != "" {
+		return make([]string, 2)
+	}
+	return []string{strconv.Itoa(v.N), strconv.FormatFloat(v.SD, 'g', -1, 64)}
+}
+
+func csvFindings(list []results.Finding) string {
+	var parts []string
+	for _, f := range list {
+		hard := ""
+		if f.Hard {
+			hard = " (hard)"
+		}
+		parts = append(parts, f.Rule+hard+": "+f.Text)
+	}
+	return strings.Join(parts, "; ")
+}
+
+// csvText is a text that no spreadsheet takes for a formula and no terminal for
+// a command.
+func csvText(s string) string {
+	s = clean(s)
+	if s == "" || !strings.ContainsRune("=+-@", rune(s[0])) {
+		return s
+	}
+	if _, err := strconv.ParseFloat(s, 64); err == nil {
+		return s
+	}
+	return "'" + s
+}
+
+// comparisonHead names the columns of --format comparisons, a row each. Change
+// and its intervals are shares where scale is ratio, else in the metric's unit.
+func comparisonHead() []string {
+	return []string{"run", "target", "workload", "scenario", "kernel", "baseline", "metric", "unit", "better", "primary", "verdict", "base", "value",
+		"scale", "change", "ci95_low", "ci95_high", "ci90_low", "ci90_high", "half_width", "p", "p_holm", "p_attainable", "base_boots", "boots",
+		"effect", "more_boots", "missing", "findings", "sentence"}
+}
+
+func writeComparisons(w io.Writer, src *source, _ Options) error {
+	out := csv.NewWriter(w)
+	if err := out.Write(comparisonHead()); err != nil {
+		return err
+	}
+	for i := range src.doc.Judgement.Comparisons {
+		row := csvComparison(src.doc.Run.Name, &src.doc.Judgement.Comparisons[i])
+		for k := range row {
+			row[k] = csvText(row[k])
+		}
+		if err := out.Write(row); err != nil {
+			return err
+		}
+	}
+	out.Flush()
+	return out.Error()
+}
+
+func csvComparison(run string, c *compare.Comparison) []string {
+	missing := ""
+	num := func(n stats.Number) string {
+		if !n.OK() {
+			if missing == "" {
+				missing = n.Missing
+			}
+			return ""
+		}
+		return strconv.FormatFloat(n.Value, 'g', -1, 64)
+	}
+	holm := ""
+	if c.Primary {
+		holm = num(c.Holm)
+	}
+	row := []string{run, c.Target, c.Workload, c.Scenario, c.Kernel, c.Baseline, c.Metric.Name, c.Metric.Unit, string(c.Metric.Better),
+		strconv.FormatBool(c.Primary), string(c.Verdict), num(c.Base), num(c.Value), string(c.Scale), num(c.Change), num(c.Low), num(c.High),
+		num(c.Low90), num(c.High90), num(c.HalfWidth), num(c.P), holm, num(c.Attainable), strconv.Itoa(c.Boots[0]), strconv.Itoa(c.Boots[1]),
+		strconv.FormatFloat(c.Effect, 'g', -1, 64), strconv.Itoa(c.More)}
+	return append(row, missing, csvFindings(c.Findings), c.Sentence)
 }

@@ -35,8 +35,13 @@ func formats() []format {
 	return []format{
 		{"text", writeText},
 		{"md", writeMarkdown},
+		{"verdicts", writeVerdicts},
 		{"csv", writeCSV},
+		{"comparisons", writeComparisons},
+		{"samples", writeSamples},
 		{"json", writeJSON},
+		{"bench", writeBench},
+		{"junit", writeJUnit},
 	}
 }
 

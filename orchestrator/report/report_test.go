@@ -15,7 +15,7 @@ import (
 
 func TestUnknownFormat(t *testing.T) {
 	err := Write(&bytes.Buffer{}, &results.Run{}, Options{Format: "pdf"})
-	if err == nil || err.Error() != `no report format "pdf"; there are: text, md, csv, json` {
+	if err == nil || err.Error() != `no report format "pdf"; there are: `+strings.Join(Formats(), ", ") {
 		t.Error(err)
 	}
 }

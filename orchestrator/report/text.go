@@ -60,8 +60,17 @@ func sections(src *source, o Options) []section {
 }
 
 func writeText(w io.Writer, src *source, o Options) error {
+	return writeSections(w, sections(src, o), o)
+}
+
+// writeVerdicts is the answer alone.
+func writeVerdicts(w io.Writer, src *source, o Options) error {
+	return writeSections(w, []section{verdicts(src, o.Width)}, o)
+}
+
+func writeSections(w io.Writer, list []section, o Options) error {
 	out := bufio.NewWriter(w)
-	for i, s := range sections(src, o) {
+	for i, s := range list {
 		if i > 0 {
 			fmt.Fprintln(out)
 		}

@@ -90,7 +90,7 @@ func verdictRun(t *testing.T) *results.Run {
 }
 
 func TestVerdicts(t *testing.T) {
-	golden(t, "verdicts", verdictRun(t), everyVerdict(), "text+secondary", "md", "json", "csv")
+	golden(t, "verdicts", verdictRun(t), everyVerdict(), "text+secondary", "md", "json", "csv", "comparisons", "junit", "bench")
 }
 
 // 200 cells stay readable: what did not change is counted.
