@@ -124,6 +124,18 @@ func (c *Comparison) notes(p *pairs) {
 	if p.left > 0 && len(p.strata) > 0 {
 		c.note(fmt.Sprintf("%s left out: of sessions that hold one of the kernels only", count(p.left, "boot is", "boots are")))
 	}
+	blocked := 0
+	for _, s := range p.strata {
+		if s.first() != 0 && min(len(s.z[0]), len(s.z[1])) > 1 {
+			blocked++
+		}
+	}
+	switch {
+	case c.MixedUp:
+		c.note("all boots of one kernel came before all of the other: order and kernel cannot be told apart")
+	case blocked > 0:
+		c.note(fmt.Sprintf("in %d of %d sessions all boots of one kernel came before all of the other", blocked, len(p.strata)))
+	}
 }
 
 func (c *Comparison) note(s string) {
@@ -149,23 +161,29 @@ func (c *Comparison) wide(why string) {
 // all boots of one side, the same in all sessions, were before all of the other.
 func (p *pairs) mixedUp() bool {
 	first := 0
-	for _, s := range p.strata {
-		if len(s.order[0]) == 0 || len(s.order[1]) == 0 {
-			return false
-		}
-		dir := 0
-		switch {
-		case slices.Max(s.order[0]) < slices.Min(s.order[1]):
-			dir = -1
-		case slices.Max(s.order[1]) < slices.Min(s.order[0]):
-			dir = +1
-		}
-		if dir == 0 || first != 0 && dir != first {
+	for i, s := range p.strata {
+		dir := s.first()
+		if dir == 0 || i > 0 && dir != first {
 			return false
 		}
 		first = dir
 	}
 	return first != 0
+}
+
+// first is the side whose boots all came before all of the other: -1 the
+// baseline, +1 the kernel, 0 neither or not known.
+func (s *stratum) first() int {
+	a, b := s.order[0], s.order[1]
+	switch {
+	case len(a) == 0 || len(b) == 0:
+		return 0
+	case slices.Max(a) < slices.Min(b):
+		return -1
+	case slices.Max(b) < slices.Min(a):
+		return +1
+	}
+	return 0
 }
 
 // numOr is v, or missing for the reason given.

@@ -10,7 +10,7 @@ import (
 
 // ExactBoots is the largest number of boots on a side for which the U test
 // counts permutations. Above it the normal approximation is used, corrected for
-// ties and continuity; at 50 boots the two differ by less than 2 % of p.
+// ties and continuity; at 50 boots the two differ by less than a tenth of p.
 const ExactBoots = 50
 
 // uTest is the two-sided p of the Mann-Whitney U test: twice the smaller tail of

@@ -129,17 +129,13 @@ func (c *Comparison) sides() string {
 }
 
 func (c *Case) unattainable(best float64, r Rules) string {
-	factor := 1.0
-	if c.Attainable.Value > 0 {
-		factor = best / c.Attainable.Value
-	}
-	n := min(c.Boots[0], c.Boots[1])
-	for n < 200 && Attainable(n, n)*factor > r.Alpha {
-		n++
+	more := 1
+	for more < 100 && afterwards(best, more) > r.Alpha {
+		more++
 	}
 	v := c.view(r)
-	return fmt.Sprintf("observed %s; %s can give p %s at best%s, and %s is needed: %d of each would do",
-		v.seen, c.sides(), pText(best), corrected(best, c.Attainable.Value), pText(r.Alpha), n)
+	return fmt.Sprintf("observed %s; %s can give p %s at best%s, and %s is needed: %d more of each would do",
+		v.seen, c.sides(), pText(best), corrected(best, c.Attainable.Value), pText(r.Alpha), more)
 }
 
 func corrected(p, raw float64) string {
