@@ -35,6 +35,7 @@ func formats() []format {
 	return []format{
 		{"text", writeText},
 		{"md", writeMarkdown},
+		{"html", writeHTML},
 		{"verdicts", writeVerdicts},
 		{"csv", writeCSV},
 		{"comparisons", writeComparisons},
