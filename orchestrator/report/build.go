@@ -18,6 +18,9 @@ func build(run *results.Run, s *results.State) *Document {
 	if d.Sessions == nil {
 		d.Sessions = []results.Session{}
 	}
+	if d.Kernels == nil {
+		d.Kernels = []results.PlannedKernel{}
+	}
 	if n := len(d.Sessions); n > 0 && d.Sessions[n-1].Ended.IsZero() {
 		if h, held := run.HeldBy(); held {
 			d.Running = h.String()

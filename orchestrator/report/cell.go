@@ -119,6 +119,9 @@ func (b *builder) figures(c results.Cell, metrics []workloads.Metric) []Figure {
 			f.Missing = append(f.Missing, Counted{l.Reason, l.Trials})
 		}
 		f.Summary = stats.Summarise(boots, got.Resolution)
+		if f.Raw == nil {
+			f.Raw, f.BootValues = [][]float64{}, []float64{}
+		}
 		out = append(out, f)
 	}
 	return out

@@ -24,6 +24,15 @@ func renderAs(t *testing.T, run *results.Run, o Options) string {
 	return b.String()
 }
 
+func loaded(t *testing.T, run *results.Run) *source {
+	t.Helper()
+	src, err := load(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return src
+}
+
 // hostile is what a device, a file name or a log may say to a reader.
 func hostile() []string {
 	return []string{"=cmd|' /C calc'!A0", "+1+1", "-2+3", "@SUM(A1)", "]]><!--<script>alert(1)</script>", "\x00\x01\x1b[2J\a", "\ufffe\uffff\U0010ffff",

@@ -53,6 +53,9 @@ func golden(t *testing.T, name string, run *results.Run, j *compare.Judgement, f
 		if err != nil {
 			t.Fatal(err)
 		}
+		if base == "json" {
+			fits(t, b.String())
+		}
 		text := anyID.ReplaceAllString(strings.ReplaceAll(b.String(), run.Name(), anyName), `${1}ID"`)
 		checkText(t, f, text)
 		got.Files = append(got.Files, txtar.File{Name: f, Data: []byte(text)})
