@@ -30,7 +30,7 @@ func halves(s side) (a, b side) {
 // width is the floor below which the device shows nothing.
 func (j *judging) againstItself(c *claim) (stats.Verdict, string) {
 	seen := fmt.Sprintf("%s, %s", c.observed(), c.bootsWords())
-	if need := j.rules.MinBoots; min(c.Boots[0], c.Boots[1]) < need {
+	if need := j.rules.MinBoots; !c.SE.OK() || min(c.Boots[0], c.Boots[1]) < need {
 		return stats.Inconclusive, fmt.Sprintf("no noise floor yet: observed %s, need %d in each half, %d boots of %s", seen, need, 2*need, c.Kernel)
 	}
 	v, _ := stats.Judge(c.asCase(), j.rules)

@@ -124,6 +124,7 @@ func (j *judging) group(g *group) []*claim {
 			} else {
 				j.inOrder(c)
 			}
+			c.unsteady()
 			if c.Primary && !aa {
 				c.Comparison.Moved = j.moved(cells, m)
 			}
@@ -139,7 +140,13 @@ func (j *judging) claim(key Key, m workloads.Metric, a, b side) *claim {
 	c.Comparison.Holm, c.each = stats.Missing("not of the family"), "kernel"
 	c.x, c.y = samples(&a, &b)
 	c.Comparison.Comparison = stats.Compare(c.x, c.y)
-	c.Base, c.Value = middle(&a, c.x), middle(&b, c.y)
+	c.Base, c.Value = c.Level[0], c.Level[1]
+	if !c.Base.OK() {
+		c.Base = middle(&a, c.x)
+	}
+	if !c.Value.OK() {
+		c.Value = middle(&b, c.y)
+	}
 	j.effect(c)
 	j.findings(c)
 	c.Within = within(&a, &b)
@@ -245,22 +252,12 @@ func family(claims []*claim) int {
 			in = append(in, c)
 		}
 	}
-	p := make([]stats.Number, len(in))
+	cases := make([]stats.Case, len(in))
 	for i, c := range in {
-		p[i] = c.P
+		cases[i] = c.asCase()
 	}
-	holm := stats.Holm(p)
-	for i, c := range in {
-		c.Comparison.Holm = holm[i]
-		c.holmLeast = best(p, i, c.Attainable)
+	for i, k := range stats.Family(cases) {
+		in[i].Comparison.Holm, in[i].holmLeast = k.Holm, k.HolmAttainable
 	}
 	return len(in)
-}
-
-// best is what Holm's correction makes of the smallest p that member i could
-// have, the others being as they are.
-func best(p []stats.Number, i int, least stats.Number) stats.Number {
-	q := slices.Clone(p)
-	q[i] = least
-	return stats.Holm(q)[i]
 }

@@ -1,9 +1,7 @@
 package compare
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 	"time"
 
 	"kernsweep/orchestrator/results"
@@ -57,90 +55,28 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// turn is one boot in the order they were made.
-type turn struct {
-	boot, stratum int
-	kernel        bool // the kernel's, not the baseline's
-	value         float64
-}
-
-func (c *claim) turns() []turn {
-	var out []turn
-	for i, b := range c.a.boots {
-		out = append(out, turn{b.Boot, c.a.strata[i], false, c.x.Values[i]})
-	}
-	for i, b := range c.b.boots {
-		out = append(out, turn{b.Boot, c.b.strata[i], true, c.y.Values[i]})
-	}
-	slices.SortStableFunc(out, func(a, b turn) int { return cmp.Compare(a.boot, b.boot) })
-	return out
-}
-
-// inOrder looks at the sequence of the boots: whether it can tell kernel and
-// time apart, and whether the values drift along it.
+// inOrder looks at the sequence of the boots: whether it can tell kernel and time
+// apart.
 func (j *judging) inOrder(c *claim) {
-	turns := c.turns()
-	if c.hold == "" {
-		if how := mixedUp(turns, &c.a, &c.b); how != "" || j.state.Plan.Design.Order == "blocked" && len(turns) > 2 {
-			c.hold = "order and kernel cannot be told apart"
-			if how == "" {
-				how = "the sweep ran with order = \"blocked\""
-			}
-			c.hold += " (" + how + ")"
-			c.remedy = "measure again with order = \"interleaved\""
-		}
+	if c.hold != "" || min(len(c.a.boots), len(c.b.boots)) < 2 {
+		return // of one boot no order says anything
 	}
-	if c.a.unproven == "" && c.b.unproven == "" {
-		c.drift(turns)
-	}
-	c.outliers()
-	c.unsettled()
-}
-
-// mixedUp says how, when in every session with several boots all of one kernel
-// were before all of the other, each time in the same direction.
-func mixedUp(turns []turn, a, b *side) string {
-	if len(a.boots) < 2 || len(b.boots) < 2 {
-		return "" // too few to be claimed about in any order
-	}
-	type span struct{ n, first, last [2]int }
-	spans := map[int]*span{}
-	for i, t := range turns {
-		s := spans[t.stratum]
-		if s == nil {
-			s = &span{}
-			spans[t.stratum] = s
-		}
-		k := 0
-		if t.kernel {
-			k = 1
-		}
-		if s.n[k] == 0 {
-			s.first[k] = i
-		}
-		s.n[k]++
-		s.last[k] = i
-	}
-	before, after := 0, 0
-	for _, s := range spans {
-		switch {
-		case s.n[0] == 0 || s.n[1] == 0:
-			continue
-		case s.n[0] < 2 && s.n[1] < 2:
-			continue // one pair says little; the others decide
-		case s.last[0] < s.first[1]:
-			before++
-		case s.last[1] < s.first[0]:
-			after++
-		default:
-			return ""
-		}
-	}
+	how := ""
 	switch {
-	case before > 0 && after == 0:
-		return fmt.Sprintf("all boots of %s came before all of %s", a.name, b.name)
-	case after > 0 && before == 0:
-		return fmt.Sprintf("all boots of %s came before all of %s", b.name, a.name)
+	case c.MixedUp:
+		first, then := c.a.name, c.b.name
+		if c.b.boots[0].Boot < c.a.boots[0].Boot {
+			first, then = then, first
+		}
+		how = fmt.Sprintf("all boots of %s came before all of %s", first, then)
+		if c.Sessions > 1 {
+			how = "in each session " + how
+		}
+	case j.state.Plan.Design.Order == "blocked":
+		how = "the sweep ran with order = \"blocked\""
+	default:
+		return
 	}
-	return ""
+	c.hold = "order and kernel cannot be told apart (" + how + ")"
+	c.remedy = "measure again with order = \"interleaved\""
 }

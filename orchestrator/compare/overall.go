@@ -2,11 +2,10 @@ package compare
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
-
-	"gonum.org/v1/gonum/stat"
 
 	"kernsweep/orchestrator/stats"
 )
@@ -94,16 +93,12 @@ func (o *Overall) over(list []*claim) {
 			return
 		}
 	}
-	gains := blockGains(list, o.Workloads)
-	o.Blocks = len(gains)
-	if o.Blocks < leastBlocks {
+	v := stats.OverallOf(gainsOf(list))
+	if o.Blocks = v.Blocks; o.Blocks < leastBlocks {
 		refuse("%s in which every primary cell is valid for both kernels, need %d", counted(o.Blocks, "block", "blocks"), leastBlocks)
 		return
 	}
-	n := float64(len(gains))
-	mean := stat.Mean(gains, nil)
-	half := quantile(n-1) * math.Sqrt(stat.Variance(gains, nil)/n)
-	o.Gain, o.Low, o.High = stats.Num(math.Expm1(mean)), stats.Num(math.Expm1(mean-half)), stats.Num(math.Expm1(mean+half))
+	o.Gain, o.Low, o.High = v.Gain, v.Low, v.High
 	if !o.Gain.OK() || !o.Low.OK() || !o.High.OK() {
 		refuse("the gains are too large to be averaged")
 		return
@@ -111,77 +106,48 @@ func (o *Overall) over(list []*claim) {
 	p := min(places(o.Gain.Value), places(o.Low.Value), places(o.High.Value))
 	o.Sentence = fmt.Sprintf("%s %s over %s (95 %% CI %s to %s %%; above 0 is better), %s", o.Kernel, percent(o.Gain.Value),
 		counted(len(o.Workloads), "workload", "workloads"), digits(o.Low.Value, p), digits(o.High.Value, p), counted(o.Blocks, "block", "blocks"))
+	if v.Left > 0 {
+		o.Sentence += fmt.Sprintf(", without %s that lacked a cell", counted(v.Left, "block", "blocks"))
+	}
 	if o.Low.Value <= 0 && o.High.Value >= 0 {
 		o.Sentence += ": no direction shown"
 	}
 }
 
-// blockGains are the mean gains on logarithms of the blocks in which every cell
-// has both kernels, measured in one session.
-func blockGains(list []*claim, families []string) []float64 {
-	gains := make([]map[int]float64, len(list))
-	for i, c := range list {
-		gains[i] = c.gains()
-	}
-	var out []float64
-	for _, block := range blocksOf(list[0]) {
-		sum, n := make([]float64, len(families)), make([]float64, len(families))
-		whole := true
-		for i, c := range list {
-			g, ok := gains[i][block]
-			if whole = whole && ok; !whole {
-				break
+// gainsOf are the gains of every cell and block in which both kernels were
+// measured, in one session.
+func gainsOf(list []*claim) []stats.Gain {
+	var out []stats.Gain
+	for _, c := range list {
+		base := c.blocks(&c.a, c.x.Values)
+		other := c.blocks(&c.b, c.y.Values)
+		for _, block := range slices.Sorted(maps.Keys(other)) {
+			h := other[block]
+			b, ok := base[block]
+			if !ok || b.torn || h.torn || b.stratum != h.stratum {
+				continue // no block, or its kernels were measured at different times
 			}
-			f := slices.Index(families, c.Workload)
-			sum[f] += g
-			n[f]++
-		}
-		if !whole {
-			continue
-		}
-		total := 0.0
-		for f := range families {
-			total += sum[f] / n[f] / float64(len(families))
-		}
-		out = append(out, total)
-	}
-	return out
-}
-
-func blocksOf(c *claim) []int {
-	var out []int
-	for _, b := range c.b.boots {
-		if !slices.Contains(out, b.Block) {
-			out = append(out, b.Block)
+			out = append(out, stats.Gain{Block: block, Family: c.Workload, Cell: c.Scenario + ":" + c.Metric.Name,
+				Log: (h.sum/h.n - b.sum/b.n) * float64(better(c.Metric))})
 		}
 	}
 	return out
 }
 
-// gains are those of each block, on logarithms, above 0 when the kernel is better.
-func (c *claim) gains() map[int]float64 {
-	type half struct {
-		sum, n  float64
-		stratum int
-		torn    bool
+// inBlock is what one kernel gave in one block, on logarithms.
+type inBlock struct {
+	sum, n  float64
+	stratum int
+	torn    bool // over several sessions
+}
+
+func (c *claim) blocks(s *side, values []float64) map[int]inBlock {
+	m := map[int]inBlock{}
+	for i, b := range s.boots {
+		h := m[b.Block]
+		h.torn = h.torn || h.n > 0 && h.stratum != s.strata[i]
+		h.sum, h.n, h.stratum = h.sum+math.Log(values[i]), h.n+1, s.strata[i]
+		m[b.Block] = h
 	}
-	gather := func(s *side, v []float64) map[int]half {
-		m := map[int]half{}
-		for i, b := range s.boots {
-			h := m[b.Block]
-			h.torn = h.torn || h.n > 0 && h.stratum != s.strata[i]
-			h.sum, h.n, h.stratum = h.sum+math.Log(v[i]), h.n+1, s.strata[i]
-			m[b.Block] = h
-		}
-		return m
-	}
-	base, out := gather(&c.a, c.x.Values), map[int]float64{}
-	for block, h := range gather(&c.b, c.y.Values) {
-		b, ok := base[block]
-		if !ok || b.torn || h.torn || b.stratum != h.stratum {
-			continue // no block, or its kernels were measured at different times
-		}
-		out[block] = (h.sum/h.n - b.sum/b.n) * float64(better(c.Metric))
-	}
-	return out
+	return m
 }

@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -24,7 +25,9 @@ func (j *judging) conclude(c *claim) {
 	case verdict == stats.Invalid, verdict == stats.DidNotBoot:
 		c.Moved = nil
 	case c.Primary && verdict == stats.Inconclusive && c.Change.OK() && c.hold == "":
-		c.More = j.more(c)
+		if o := stats.Ahead(c.Comparison.Comparison, j.rules, j.familySize); o.Enough {
+			c.More = o.More
+		}
 		c.MoreCommand = j.moreCommand(c)
 	}
 }
@@ -38,13 +41,16 @@ func (j *judging) verdict(c *claim) (stats.Verdict, string) {
 	}
 	for _, s := range []*side{&c.b, &c.a} {
 		if s.invalid != "" {
-			return stats.Invalid, fmt.Sprintf("%s on %s: %s", s.name, c.Target, s.invalid)
+			return stats.Invalid, fmt.Sprintf("%s on %s: %s", s.who(), c.Target, s.invalid)
 		}
 	}
 	for _, s := range []*side{&c.b, &c.a} {
 		if s.none != "" {
-			return stats.Inconclusive, fmt.Sprintf("n/a (%s: %s)", s.name, s.none)
+			return stats.Inconclusive, fmt.Sprintf("n/a (%s: %s)", s.who(), s.none)
 		}
+	}
+	if !c.Change.OK() {
+		return stats.Inconclusive, "n/a (" + c.Change.Missing + ")"
 	}
 	if c.spoilt != "" {
 		return stats.Invalid, fmt.Sprintf("%s; observed %s, %s", c.spoilt, c.observed(), c.bootsWords())
@@ -60,7 +66,7 @@ func (j *judging) verdict(c *claim) (stats.Verdict, string) {
 		}
 		return stats.Inconclusive, text
 	}
-	if c.Kernel == c.Baseline && j.state.Plan.Design.NoiseFloor {
+	if c.each == "half" {
 		return j.againstItself(c)
 	}
 	if !c.Primary {
@@ -80,7 +86,7 @@ func better(m workloads.Metric) stats.Better {
 }
 
 func didNotBoot(s *side) string {
-	text := s.name
+	text := s.who()
 	if s.boot.Stage != "" {
 		text += " stopped at stage " + s.boot.Stage
 	} else {
@@ -114,26 +120,29 @@ func (j *judging) explain(c *claim, v stats.Verdict) string {
 
 // missing says what an inconclusive comparison lacks.
 func (j *judging) missing(c *claim, seen string) string {
-	need := j.rules.MinBoots
+	have, need := min(c.Boots[0], c.Boots[1]), j.rules.MinBoots
+	ahead := stats.Ahead(c.Comparison.Comparison, j.rules, j.familySize)
+	more := func(text string) string {
+		if !ahead.Enough {
+			return fmt.Sprintf("%s, and %d boots of each are not likely to do: find what makes the boots differ", text, have+ahead.More)
+		}
+		return fmt.Sprintf("%s, needs about %s of each", text, counted(ahead.More, "more boot", "more boots"))
+	}
 	switch {
-	case min(c.Boots[0], c.Boots[1]) < need:
+	case have < need:
 		text := fmt.Sprintf("observed %s, %s, need %d of each", c.observed(), c.onFile(), need)
 		if c.Left > 0 {
 			text += fmt.Sprintf("; %s of sessions that measured one side only cannot enter", counted(c.Left, "boot", "boots"))
 		}
 		return text + c.insideBoots()
+	case !c.SE.OK() || !c.P.OK():
+		return fmt.Sprintf("observed %s; no interval: %s", seen, cmp.Or(c.SE.Missing, c.P.Missing))
 	case c.holmLeast.OK() && c.holmLeast.Value > j.rules.Alpha:
-		n := j.enough(c)
-		return fmt.Sprintf("observed %s; among so many primary comparisons %d boots of each cannot decide, %d can", seen, min(c.Boots[0], c.Boots[1]), n)
+		return more(fmt.Sprintf("observed %s; among %s so few boots cannot decide", seen, counted(j.familySize, "primary comparison", "primary comparisons")))
+	case c.Low.Value > 0 || c.High.Value < 0:
+		return more(fmt.Sprintf("observed %s; not clear enough among %s", seen, counted(j.familySize, "primary comparison", "primary comparisons")))
 	}
-	text := fmt.Sprintf("observed %s; the interval is wider than ±%s", seen, bare(j.rules.HalfWidth))
-	switch n := j.more(c); {
-	case n > 0:
-		text += fmt.Sprintf(", about %s of each may settle it", counted(n, "more boot", "more boots"))
-	case c.Scale == stats.Ratio:
-		text += fmt.Sprintf(", and %d boots of each would not make it narrow: find what makes the boots differ", mostBoots)
-	}
-	return text
+	return more(fmt.Sprintf("observed %s; the interval is wider than ±%s", seen, bare(j.rules.HalfWidth)))
 }
 
 // onFile says how many boots there are, in the words of somebody who counts.
@@ -152,7 +161,7 @@ func (c *claim) onFile() string {
 // insideBoots adds what single boots show.
 func (c *claim) insideBoots() string {
 	w := c.Within
-	if w == nil || !w.T.OK() {
+	if w == nil || !w.T.OK() || !w.DF.OK() {
 		return ""
 	}
 	what := "do not separate"
@@ -178,25 +187,21 @@ func within(a, b *side) *Within {
 		return nil
 	}
 	x, y := inside(a.boots[0]), inside(b.boots[0])
-	if x.n < 2 || y.n < 2 {
+	if x.N < 2 || y.N < 2 {
 		return nil
 	}
-	return welch(x, y)
+	w := stats.Within(x, y)
+	return &Within{Trials: [2]int{x.N, y.N}, T: w.T, DF: w.DF, P: w.P, Separate: w.P.OK() && w.P.Value <= separate}
 }
 
-// moments of the trials of one boot.
-type moments struct {
-	n        int
-	mean, sd float64
-}
+// separate is the p of Within from which on the trials of two boots are called
+// separate.
+const separate = 0.05
 
-func inside(b results.BootValues) moments {
+// inside are the trials of one boot, or what the tool said of them.
+func inside(b results.BootValues) stats.Moments {
 	if r := b.Reported; r != nil && len(b.Values) == 1 {
-		return moments{r.N, r.Value, r.SD}
+		return stats.Moments{N: r.N, Mean: r.Value, SD: r.SD}
 	}
-	s := stats.Summarise([][]float64{b.Values}, 0)
-	if !s.SD.OK() || !s.Mean.OK() {
-		return moments{n: min(1, s.Trials)}
-	}
-	return moments{s.Trials, s.Mean.Value, s.SD.Value}
+	return stats.MomentsOf(b.Values)
 }

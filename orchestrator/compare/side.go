@@ -144,16 +144,12 @@ func (j *judging) neverBooted(target, kernel string) *results.Boot {
 	return failed
 }
 
-// trials are all values of the side.
-func (s *side) trials() int {
-	n := 0
-	for _, b := range s.boots {
-		n += len(b.Values)
-		if b.Reported != nil {
-			n += b.Reported.N - 1
-		}
+// who names the kernel of the side, and the run where that tells the sides apart.
+func (s *side) who() string {
+	if s.name == s.cell.Kernel {
+		return s.name
 	}
-	return n
+	return s.cell.Kernel + " in " + s.name
 }
 
 // samples are the boot values of two sides, made in one way for both: geometric
@@ -167,8 +163,15 @@ func samples(a, b *side) (stats.Sample, stats.Sample) {
 	}
 	v := stats.Summarise(all, 0).BootValues
 	n := len(a.boots)
-	return stats.Sample{Values: v[:n:n], Session: a.strata, Resolution: a.step},
-		stats.Sample{Values: v[n:], Session: b.strata, Resolution: b.step}
+	return a.sample(v[:n:n]), b.sample(v[n:])
+}
+
+func (s *side) sample(values []float64) stats.Sample {
+	x := stats.Sample{Values: values, Session: s.strata, Resolution: s.step}
+	for _, b := range s.boots {
+		x.Order = append(x.Order, b.Boot)
+	}
+	return x
 }
 
 // middle is the geometric mean of boot values, or their mean where one is 0 or

@@ -69,6 +69,14 @@ func figure(v float64, m workloads.Metric) string {
 	return s + " " + m.Unit
 }
 
+// absolute is a value itself, not a change of one.
+func (c *Comparison) absolute(v float64) string {
+	if c.Metric.Unit == "" {
+		return number(v)
+	}
+	return number(v) + " " + c.Metric.Unit
+}
+
 // number has four significant digits, and all of a whole number below a million.
 func number(v float64) string {
 	if v == math.Trunc(v) && math.Abs(v) < 1e6 {
@@ -79,6 +87,9 @@ func number(v float64) string {
 
 // observed is the change, with its interval where there is one.
 func (c *claim) observed() string {
+	if !c.Change.OK() {
+		return "n/a (" + c.Change.Missing + ")"
+	}
 	s := c.change(c.Change.Value)
 	if c.lower() {
 		s = c.Metric.Name + " " + s

@@ -6,66 +6,11 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/stat/combin"
-	"gonum.org/v1/gonum/stat/distuv"
-
 	"kernsweep/orchestrator/stats"
 )
 
-const (
-	mostBoots = 15 // of each kernel: beyond that the spread is the trouble, not the number
-	mostWorth = 2  // cells that are proposed
-)
-
-// more is how many further boots of each kernel may settle an inconclusive
-// comparison; 0: none of a reasonable number. It looks at numbers of boots and at
-// the interval's width, never at where the interval lies.
-func (j *judging) more(c *claim) int {
-	have := min(c.Boots[0], c.Boots[1])
-	need := max(j.rules.MinBoots, j.enough(c))
-	if have >= need {
-		need = j.narrow(c)
-	}
-	return max(0, need-have)
-}
-
-// enough boots of each kernel make the exact test's smallest p significant within
-// the family.
-func (j *judging) enough(c *claim) int {
-	times := 1.0
-	if c.holmLeast.OK() && c.Attainable.OK() && c.Attainable.Value > 0 {
-		times = c.holmLeast.Value / c.Attainable.Value
-		if c.holmLeast.Value >= 1 { // cut off at 1: the others all count
-			times = math.Max(times, float64(j.familySize))
-		}
-	}
-	for n := j.rules.MinBoots; n < 40; n++ {
-		if times*2*math.Exp(-combin.LogGeneralizedBinomial(float64(2*n), float64(n))) <= j.rules.Alpha {
-			return n
-		}
-	}
-	return 40
-}
-
-// narrow is how many boots of each kernel make the interval as narrow as wanted,
-// if they spread as those on file do; 0: more than mostBoots.
-func (j *judging) narrow(c *claim) int {
-	if !c.HalfWidth.OK() || !c.DF.OK() || c.DF.Value <= 0 {
-		return 0
-	}
-	n, m := float64(c.Boots[0]), float64(c.Boots[1])
-	sd := c.HalfWidth.Value / quantile(c.DF.Value) / math.Sqrt(1/n+1/m)
-	for k := max(j.rules.MinBoots, min(c.Boots[0], c.Boots[1])+1); k <= mostBoots; k++ {
-		if quantile(float64(2*k-2))*sd*math.Sqrt(2/float64(k)) <= j.rules.HalfWidth {
-			return k
-		}
-	}
-	return 0
-}
-
-func quantile(df float64) float64 {
-	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: df}.Quantile(0.975)
-}
+// mostWorth is how many cells are proposed for more boots.
+const mostWorth = 2
 
 // moreCommand measures so many further blocks of the comparison's cells; "": the
 // run cannot be gone on with.
