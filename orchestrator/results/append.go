@@ -51,6 +51,30 @@ func (w *Writer) Append(ctx context.Context, r Record) (Record, error) {
 	return p.rec, p.err
 }
 
+// AppendAll is Append for many records at once, in their order, with one write
+// and one fsync. All of them are there afterwards, or none.
+func (w *Writer) AppendAll(ctx context.Context, list []Record) ([]Record, error) {
+	select {
+	case <-w.turn:
+	case <-ctx.Done():
+		return nil, fmt.Errorf("run %s: journal: waiting for another append: %w", w.dir, ctx.Err())
+	}
+	batch := make([]*pending, len(list))
+	for i := range list {
+		batch[i] = &pending{rec: list[i]}
+	}
+	err := w.append(batch)
+	w.turn <- struct{}{}
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Record, len(batch))
+	for i, p := range batch {
+		out[i] = p.rec
+	}
+	return out, nil
+}
+
 // withdraw takes back an append that nobody has begun to write.
 func (w *Writer) withdraw(p *pending) bool {
 	w.mu.Lock()

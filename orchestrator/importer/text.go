@@ -1,0 +1,140 @@
+package importer
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// atLine is an error in a line.
+type atLine struct {
+	line int
+	err  error
+}
+
+func (e atLine) Error() string { return e.err.Error() }
+func (e atLine) Unwrap() error { return e.err }
+
+// located says where an error is: FILE:LINE.
+func located(file string, err error) error {
+	var l atLine
+	if errors.As(err, &l) && l.line > 0 {
+		return fmt.Errorf("%s:%d: %w", shown(file), l.line, err)
+	}
+	return fmt.Errorf("%s: %w", shown(file), err)
+}
+
+// shown is a file's name that a terminal can be given.
+func shown(file string) string {
+	if file == "-" {
+		return "standard input"
+	}
+	if q := strconv.Quote(file); q != `"`+file+`"` {
+		return q
+	}
+	return file
+}
+
+const mostErrors = 10 // of several broken files
+
+func joined(errs []error, files int) error {
+	if len(errs) == 0 {
+		return nil
+	}
+	n := len(errs)
+	if n > mostErrors {
+		errs = append(errs[:mostErrors:mostErrors], fmt.Errorf("… and %d more files that cannot be read", n-mostErrors))
+	}
+	if files > 1 {
+		errs = append(errs, fmt.Errorf("%d of %d files cannot be read; nothing was imported", n, files))
+	}
+	return errors.Join(errs...)
+}
+
+// decode makes text of a file's bytes: UTF-8 or UTF-16 by its byte order mark,
+// line ends of any system as "\n".
+func decode(b []byte) (string, error) {
+	switch {
+	case bytes.HasPrefix(b, []byte("\xef\xbb\xbf")):
+		b = b[3:]
+	case bytes.HasPrefix(b, []byte("\xff\xfe")):
+		b = wide(b[2:], binary.LittleEndian)
+	case bytes.HasPrefix(b, []byte("\xfe\xff")):
+		b = wide(b[2:], binary.BigEndian)
+	}
+	if len(bytes.TrimSpace(b)) == 0 {
+		return "", errors.New("the file is empty")
+	}
+	if i := bytes.IndexByte(b, 0); i >= 0 {
+		return "", fmt.Errorf("this is no text: a NUL byte at offset %d (is it compressed, or a raw recording? unpack it first)", i)
+	}
+	if compressed(b) {
+		return "", errors.New("this is a compressed file: unpack it first")
+	}
+	s := string(b)
+	if strings.Contains(s, "\r") {
+		s = strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\r", "\n")
+	}
+	if !utf8.ValidString(s) {
+		s = strings.ToValidUTF8(s, "\uFFFD")
+	}
+	return s, nil
+}
+
+func compressed(b []byte) bool {
+	for _, magic := range []string{"\x1f\x8b", "BZh", "\xfd7zXZ", "PK\x03\x04", "\x28\xb5\x2f\xfd"} {
+		if bytes.HasPrefix(b, []byte(magic)) {
+			return true
+		}
+	}
+	return false
+}
+
+func wide(b []byte, order binary.ByteOrder) []byte {
+	u := make([]uint16, len(b)/2)
+	for i := range u {
+		u[i] = order.Uint16(b[2*i:])
+	}
+	return []byte(string(utf16.Decode(u)))
+}
+
+// same refuses a file that is named twice for one kernel, and mentions files of
+// equal bytes: one measurement must not count twice by mistake.
+func (m *Import) same() error {
+	type key struct {
+		sum    [sha256.Size]byte
+		kernel string
+	}
+	seen, named := map[key]string{}, map[string]bool{}
+	for _, f := range m.files {
+		if named[f.Name] {
+			return fmt.Errorf("%s is named twice: its figures would count twice", shown(f.Name))
+		}
+		named[f.Name] = true
+		k := key{sha256.Sum256(f.Data), f.Kernel}
+		if first, ok := seen[k]; ok {
+			m.say("%s and %s hold the same bytes: is one measurement counted twice?", shown(first), shown(f.Name))
+			continue
+		}
+		seen[k] = f.Name
+	}
+	return nil
+}
+
+// quote is a line of a file, short enough for an error.
+func quote(s string) string {
+	s = strings.TrimSpace(s)
+	if utf8.RuneCountInString(s) > 80 {
+		s = string([]rune(s)[:80]) + "…"
+	}
+	return strconv.Quote(s)
+}
+
+// lineOf is the number of the line at an offset, from 1.
+func lineOf(text string, offset int) int { return 1 + strings.Count(text[:offset], "\n") }
