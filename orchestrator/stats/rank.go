@@ -30,14 +30,19 @@ func uTest(strata []stratum) float64 {
 }
 
 // ranks of one session, doubled so that they are whole: by side.
-type ranks [2][]int
+type ranks [2][]int32
 
 func ranked(strata []stratum) []ranks {
 	type item struct {
 		z         float64
-		side, row int
+		side, row int32
 	}
-	var all []item
+	n, out := 0, make([]ranks, len(strata))
+	for row, s := range strata {
+		n += len(s.z[0]) + len(s.z[1])
+		out[row] = ranks{make([]int32, 0, len(s.z[0])), make([]int32, 0, len(s.z[1]))}
+	}
+	all := make([]item, 0, n)
 	for row, s := range strata {
 		mean := 0.0
 		if len(strata) > 1 {
@@ -47,9 +52,8 @@ func ranked(strata []stratum) []ranks {
 			mean = (na*ma + nb*mb) / (na + nb)
 		}
 		for side, z := range s.z {
-			all = slices.Grow(all, len(z))
 			for _, v := range z {
-				all = append(all, item{v - mean, side, row})
+				all = append(all, item{v - mean, int32(side), int32(row)})
 			}
 		}
 	}
@@ -59,14 +63,13 @@ func ranked(strata []stratum) []ranks {
 	if len(strata) > 1 {
 		tie = (all[len(all)-1].z - all[0].z) * 1e-12
 	}
-	out := make([]ranks, len(strata))
 	for i := 0; i < len(all); {
 		j := i + 1
 		for j < len(all) && all[j].z-all[i].z <= tie {
 			j++
 		}
 		for _, it := range all[i:j] {
-			out[it.row][it.side] = append(out[it.row][it.side], i+j+1) // 2 * (i+1+j)/2
+			out[it.row][it.side] = append(out[it.row][it.side], int32(i+j+1)) // 2 * (i+1+j)/2
 		}
 		i = j
 	}
@@ -104,7 +107,7 @@ func commonStep(a int, r ranks) int {
 	low := lowest(r)
 	for _, side := range r {
 		for _, v := range side {
-			for b := v - low; b != 0; {
+			for b := int(v - low); b != 0; {
 				a, b = b, a%b
 			}
 		}
@@ -112,7 +115,7 @@ func commonStep(a int, r ranks) int {
 	return a
 }
 
-func lowest(r ranks) int { return min(slices.Min(r[0]), slices.Min(r[1])) }
+func lowest(r ranks) int32 { return min(slices.Min(r[0]), slices.Min(r[1])) }
 
 // rankSums is the distribution of the second side's sum of ranks, counted in
 // steps from the lowest, and the sum observed.
@@ -121,7 +124,7 @@ func rankSums(r ranks, step int) (dist []float64, at int) {
 	var all []int
 	for side, v := range r {
 		for _, x := range v {
-			s := (x - low) / step
+			s := int(x-low) / step
 			all = append(all, s)
 			if side == 1 {
 				at += s

@@ -28,52 +28,44 @@ type pairs struct {
 	exp           int        // of the unit in which differences are computed: sums of huge values are none
 }
 
-type dated struct {
-	v          float64
-	order      int
-	hasOrder   bool
-	side, sess int
-}
-
 // pairUp drops what is no number, and groups the rest by session.
 func pairUp(base, v Sample) *pairs {
 	p := &pairs{step: math.Max(goodStep(base.Resolution), goodStep(v.Resolution)), scale: Ratio,
 		steps: [2]float64{goodStep(base.Resolution), goodStep(v.Resolution)}}
-	split := len(base.Session) > 0 && len(v.Session) > 0 || len(base.Values) == 0 || len(v.Values) == 0
-	var all []dated
-	for side, s := range [2]Sample{base, v} {
+	sides := [2]Sample{base, v}
+	if len(base.Values) > 0 && len(v.Values) > 0 && (len(base.Session) == 0 || len(v.Session) == 0) {
+		sides[0].Session, sides[1].Session = nil, nil // not known of one side: all in one
+	}
+	n := map[int]*[2]int{}
+	for side, s := range sides {
 		for i, x := range s.Values {
 			if !Num(x).OK() {
 				p.dropped++
 				continue
 			}
-			d := dated{v: x, side: side}
-			if split && i < len(s.Session) {
-				d.sess = s.Session[i]
+			c := n[s.session(i)]
+			if c == nil {
+				c = new([2]int)
+				n[s.session(i)] = c
 			}
-			if len(s.Order) == len(s.Values) {
-				d.order, d.hasOrder = s.Order[i], true
-			}
-			all = append(all, d)
+			c[side]++
 		}
 	}
-	n := map[int][2]int{}
-	for _, d := range all {
-		c := n[d.sess]
-		c[d.side]++
-		n[d.sess] = c
-	}
-	var in []dated
-	for _, d := range all {
-		if c := n[d.sess]; c[0] > 0 && c[1] > 0 {
-			in = append(in, d)
-			continue
+	for _, c := range n {
+		if min(c[0], c[1]) == 0 {
+			p.lonely[0], p.lonely[1] = p.lonely[0]+c[0], p.lonely[1]+c[1]
 		}
-		p.lonely[d.side]++
-		p.left++
 	}
-	p.enter(in)
+	p.left = p.lonely[0] + p.lonely[1]
+	p.enter(sides, n)
 	return p
+}
+
+func (s *Sample) session(i int) int {
+	if i < len(s.Session) {
+		return s.Session[i]
+	}
+	return 0
 }
 
 // goodStep is a resolution that can be used.
@@ -84,40 +76,49 @@ func goodStep(q float64) float64 {
 	return q
 }
 
-// enter puts the boots on the scale of the test, by session.
-func (p *pairs) enter(in []dated) {
-	if len(in) == 0 {
+// enter puts the boots of sessions that hold both sides on the scale of the test.
+func (p *pairs) enter(sides [2]Sample, n map[int]*[2]int) {
+	each := func(do func(side, i int, v float64)) {
+		for side, s := range sides {
+			for i, v := range s.Values {
+				if c := n[s.session(i)]; Num(v).OK() && min(c[0], c[1]) > 0 {
+					do(side, i, v)
+				}
+			}
+		}
+	}
+	largest := 0.0
+	each(func(side, _ int, v float64) {
+		if p.boots[side] == 0 {
+			p.min[side], p.max[side] = v, v
+		}
+		p.boots[side]++
+		p.min[side], p.max[side] = math.Min(p.min[side], v), math.Max(p.max[side], v)
+		largest = math.Max(largest, math.Abs(v))
+	})
+	if p.boots[0] == 0 {
 		return
 	}
-	largest, positive := 0.0, true
-	for _, d := range in {
-		largest = math.Max(largest, math.Abs(d.v))
-		positive = positive && d.v > 0
-	}
-	if !positive {
+	if math.Min(p.min[0], p.min[1]) <= 0 {
 		p.scale = Difference
 		_, p.exp = math.Frexp(largest)
 	}
-	p.origin = p.raw(in[0].v)
+	p.origin = p.raw(p.min[0])
 	at := map[int]int{}
-	for _, d := range in {
-		i, ok := at[d.sess]
+	each(func(side, i int, v float64) {
+		sess := sides[side].session(i)
+		row, ok := at[sess]
 		if !ok {
-			i = len(p.strata)
-			at[d.sess] = i
-			p.strata = append(p.strata, stratum{})
+			row = len(p.strata)
+			at[sess] = row
+			p.strata = append(p.strata, stratum{z: [2][]float64{make([]float64, 0, n[sess][0]), make([]float64, 0, n[sess][1])}})
 		}
-		s := &p.strata[i]
-		s.z[d.side] = append(s.z[d.side], p.raw(d.v)-p.origin)
-		if d.hasOrder {
-			s.order[d.side] = append(s.order[d.side], d.order)
+		s := &p.strata[row]
+		s.z[side] = append(s.z[side], p.raw(v)-p.origin)
+		if len(sides[side].Order) == len(sides[side].Values) {
+			s.order[side] = append(s.order[side], sides[side].Order[i])
 		}
-		if p.boots[d.side] == 0 {
-			p.min[d.side], p.max[d.side] = d.v, d.v
-		}
-		p.min[d.side], p.max[d.side] = math.Min(p.min[d.side], d.v), math.Max(p.max[d.side], d.v)
-		p.boots[d.side]++
-	}
+	})
 }
 
 func (p *pairs) raw(v float64) float64 {
