@@ -34,7 +34,7 @@ func (m *Import) Name() string { return m.o.Name }
 // Describe says what was understood.
 func (m *Import) Describe() Described {
 	d := Described{Sweep: m.o.Name, Baseline: m.o.Baseline, Notes: slices.Clone(m.notes),
-		Boots: strings.TrimPrefix(m.unproven(nil), "imported: ")}
+		Boots: strings.TrimPrefix(m.unproven(), "imported: ")}
 	at := map[int32]int{}
 	metrics := map[int32]map[int32]bool{}
 	for _, b := range m.boots(fresh()) {
@@ -108,20 +108,28 @@ func metricText(x workloads.Metric) string {
 	return s
 }
 
-// Text of the description, a line each.
+// Text of the description, a line each. Metrics stand once for cells that have
+// the same ones.
 func (d Described) Text() []string {
 	out := []string{"sweep     " + d.Sweep, "baseline  " + d.Baseline, "boots     " + d.Boots}
+	var sets [][]string
 	for _, c := range d.Cells {
-		out = append(out, fmt.Sprintf("%s: %d trial(s) in %d boot(s)", c.Cell, c.Trials, c.Boots))
-		for _, s := range c.Metrics {
-			out = append(out, "    "+s)
+		if !slices.ContainsFunc(sets, func(s []string) bool { return slices.Equal(s, c.Metrics) }) && len(c.Metrics) > 0 {
+			sets = append(sets, c.Metrics)
+			out = append(out, c.Workload+"."+c.Scenario+" and those like it:")
+			for _, s := range c.Metrics {
+				out = append(out, "  metric  "+s)
+			}
 		}
+	}
+	for _, c := range d.Cells {
+		out = append(out, fmt.Sprintf("cell      %s: %d trial(s) in %d boot(s)", c.Cell, c.Trials, c.Boots))
 		for i, s := range c.Failed {
-			if i == 5 && len(c.Failed) > 6 {
-				out = append(out, fmt.Sprintf("    … and %d more that failed", len(c.Failed)-i))
+			if i == mostFailed && len(c.Failed) > mostFailed+1 {
+				out = append(out, fmt.Sprintf("  … and %d more that failed", len(c.Failed)-i))
 				break
 			}
-			out = append(out, "    FAILED "+s)
+			out = append(out, "  FAILED  "+s)
 		}
 	}
 	for _, s := range d.Missing {
@@ -132,3 +140,5 @@ func (d Described) Text() []string {
 	}
 	return out
 }
+
+const mostFailed = 5 // reasons of one cell in a description

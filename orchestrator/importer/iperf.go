@@ -151,15 +151,12 @@ func iperfValues(r *iperf.Report, t iperf.Total) []workloads.Value {
 	return out
 }
 
-// Printed begins the note of a trial that holds a line as the tool printed it.
-const Printed = "printed: "
-
 func iperfNotes(r *iperf.Report, direction string) []string {
 	var notes []string
 	for _, rows := range [][]iperf.Row{r.Sums, r.ServerReport, r.Streams} {
 		for _, row := range rows {
 			if row.Line != "" && (direction == "" || row.Direction == direction) && len(notes) < 4 {
-				notes = append(notes, Printed+row.Line)
+				notes = append(notes, results.NotePrinted+row.Line)
 			}
 		}
 	}

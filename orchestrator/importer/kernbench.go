@@ -10,10 +10,6 @@ import (
 	"kernsweep/workloads/kernbench"
 )
 
-// PrintedMetric begins the name of a kernbench figure as the script printed it,
-// pooled over load levels.
-const PrintedMetric = "printed."
-
 // readKernbench takes every load level of every session for one trial, whose
 // values are averages over the script's runs. Figures that the script pooled
 // over levels are taken apart; the printed ones stand beside them.
@@ -125,7 +121,7 @@ func (m *Import) kernbenchValue(x workloads.Metric, f kernbench.Figure, apart bo
 }
 
 func printedFigure(x workloads.Metric, f kernbench.Figure, runs int) workloads.Value {
-	x.Name, x.Better, x.Primary = PrintedMetric+x.Name, workloads.Informative, false
+	x.Name, x.Better, x.Primary = results.MetricPrinted+x.Name, workloads.Informative, false
 	v := workloads.Value{Metric: x, Value: f.Mean, Missing: f.Missing}
 	if f.Missing == "" {
 		v.Resolution = lastDigit(f.Mean)

@@ -117,23 +117,23 @@ func (m *Import) order() string {
 }
 
 // unproven is why a boot of an import proves nothing.
-func (m *Import) unproven(b *boot) string {
+func (m *Import) unproven() string {
 	switch m.o.Boots {
 	case BootsColumn:
-		return "imported: boots as the table tells them; nothing was probed"
+		return "imported: boots as the table tells them"
 	case BootsEachFile:
-		return "imported: each file is taken for a boot of its own; nothing was probed"
+		return "imported: each file is taken for a boot"
 	case BootsEachRow:
-		return "imported: each trial is taken for a boot of its own; nothing was probed"
+		return "imported: each trial is taken for a boot"
 	}
-	return "imported: which boots these trials ran in is not known; they count as one boot; nothing was probed"
+	return "imported: its boots are not known, and all trials count as one"
 }
 
 // records of a boot: the boot, then its trials.
 func (m *Import) records(b *boot) []results.Record {
 	x := results.Boot{Number: b.number, Kernel: b.kernel, Block: b.block, Outcome: results.OK}
 	about := m.told[b.kernel]
-	x.Record = targets.BootRecord{Kernel: b.kernel, Release: about.release, Scheduler: about.schedulerFound(), Unproven: m.unproven(b)}
+	x.Record = targets.BootRecord{Kernel: b.kernel, Release: about.release, Scheduler: about.schedulerFound(), Unproven: m.unproven()}
 	if b.name != "" {
 		x.Record.Notes = []string{"called " + b.name + " in the table"}
 	}

@@ -52,4 +52,3 @@ func (x told) schedulerFound() targets.Scheduler {
 	}
 	return targets.Scheduler{Name: x.scheduler, Detail: x.detail, Evidence: []string{"as " + shown(x.by) + " tells; nobody probed it"}}
 }
-

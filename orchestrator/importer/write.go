@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"kernsweep/orchestrator/results"
+	"kernsweep/targets"
 	"kernsweep/workloads"
 )
 
@@ -293,7 +294,8 @@ func (m *Import) journal(ctx context.Context, w *results.Writer, laid []*boot, w
 		}
 		for i, d := range m.o.DidNotBoot {
 			recs = append(recs, results.Record{Kind: results.KindBoot, Lane: l, Boot: &results.Boot{Number: number + i + 1, Kernel: d.Kernel, Block: 1,
-				Outcome: results.BootFailed, Reason: d.Reason, Stage: "as told by whoever imported it"}})
+				Outcome: results.BootFailed, Reason: d.Reason,
+				Record: targets.BootRecord{Kernel: d.Kernel, Unproven: "imported: as told by whoever imported it"}}})
 		}
 		recs = append(recs, results.Record{Kind: results.KindLane, Lane: l, Note: results.NoteEnded})
 	}

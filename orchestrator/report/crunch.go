@@ -1,6 +1,13 @@
 package report
 
-import "strings"
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"kernsweep/workloads"
+)
 
 // crunchTable is the table of user and wall seconds: one per task, rows are
 // kernels, columns are scenarios.
@@ -61,7 +68,23 @@ func crunchRows(v *view, tab *table, notes *footnotes, kernel, task string) {
 		medians = append(medians, crunchMedian(c, fu, notes)+"/"+crunchMedian(c, fw, notes))
 		user, wall, n = append(user, crunchSpan(fu)), append(wall, crunchSpan(fw)), append(n, crunchN(fu, fw))
 	}
+	raw := v.crunchRaw(kernel, task, notes)
+	if len(raw) == 1 { // nothing to take a median of
+		for i, s := range raw[0][1:] {
+			if s != "" {
+				medians[i+1] = s
+			}
+		}
+	} else if len(raw) > 1 {
+		medians[0] += " (medians)"
+	}
 	tab.rows = append(tab.rows, medians)
+	if len(raw) > 0 {
+		if len(raw) > 1 {
+			tab.rows = append(tab.rows, raw...)
+		}
+		return
+	}
 	for _, spread := range [][]string{user, wall} {
 		if strings.Join(spread[1:], "") != "" {
 			tab.rows = append(tab.rows, spread)
@@ -70,6 +93,72 @@ func crunchRows(v *view, tab *table, notes *footnotes, kernel, task string) {
 	if any {
 		tab.rows = append(tab.rows, n)
 	}
+}
+
+// mostRaw is how many repeats of an imported cell are printed one by one.
+const mostRaw = 6
+
+// crunchRaw has a row per repeat of an imported run, every figure with the digits
+// it was published with; nil for other runs, and where there are too many.
+func (v *view) crunchRaw(kernel, task string, notes *footnotes) [][]string {
+	most := 0
+	for _, sc := range v.scenarios {
+		if c := v.cell(kernel, sc); c != nil {
+			for _, t := range c.Trials {
+				most = max(most, t.Repeat)
+			}
+		}
+	}
+	if v.src.doc.Run.Imported == nil || most > mostRaw {
+		return nil
+	}
+	var rows [][]string
+	for n := 1; n <= most; n++ {
+		row := []string{fmt.Sprintf("  repeat %d", n)}
+		for _, sc := range v.scenarios {
+			text := ""
+			if c := v.cell(kernel, sc); c != nil {
+				for _, t := range c.Trials {
+					if t.Repeat == n && t.Counts {
+						text = crunchPair(&t, task, notes)
+					}
+				}
+			}
+			row = append(row, text)
+		}
+		if strings.Join(row[1:], "") != "" {
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
+// crunchPair is user/wall of a task in one trial, "" when it has neither.
+func crunchPair(t *Trial, task string, notes *footnotes) string {
+	parts, some := []string{"na", "na"}, false
+	for i, quantity := range []string{"user", "wall"} {
+		for _, x := range t.Values {
+			if !crunchIs(task, quantity)(x.Name) || x.Missing != "" {
+				continue
+			}
+			parts[i], some = asPrinted(x), true
+			if task == "total" && quantity == "wall" && x.Better == workloads.Informative {
+				parts[i] += " " + notes.mark("the tasks ran at once: the sum of their wall times is no duration (makespan is)")
+			}
+		}
+	}
+	if !some {
+		return ""
+	}
+	return strings.Join(parts, "/")
+}
+
+// asPrinted prints a value as far as it was printed.
+func asPrinted(x workloads.Value) string {
+	if x.Resolution <= 0 || x.Resolution >= 1 {
+		return fig(x.Value)
+	}
+	return strconv.FormatFloat(x.Value, 'f', int(math.Ceil(-math.Log10(x.Resolution)-1e-9)), 64)
 }
 
 func crunchIs(task, quantity string) func(string) bool {

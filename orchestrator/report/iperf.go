@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"kernsweep/orchestrator/results"
 	"kernsweep/workloads"
 )
 
@@ -54,7 +55,10 @@ func (v *view) iperfRuns(c *Cell) (lines []string, more int) {
 		if !ok {
 			continue
 		}
-		line := printedLine(filepath.Join(v.src.run.Dir(), filepath.FromSlash(t.Dir)), rate)
+		line := noted(t.Notes)
+		if line == "" {
+			line = printedLine(filepath.Join(v.src.run.Dir(), filepath.FromSlash(t.Dir)), rate)
+		}
 		if line == "" {
 			continue
 		}
@@ -65,6 +69,16 @@ func (v *view) iperfRuns(c *Cell) (lines []string, more int) {
 		lines = append(lines, cut(fmt.Sprintf("  boot %d.%d  %s", t.Boot, t.Repeat, clean(line)), v.width))
 	}
 	return lines, more
+}
+
+// noted is the line that an imported trial keeps in its notes.
+func noted(notes []string) string {
+	for _, n := range notes {
+		if line, ok := strings.CutPrefix(n, results.NotePrinted); ok {
+			return line
+		}
+	}
+	return ""
 }
 
 // megabits is the trial's primary rate in Mbit/s.

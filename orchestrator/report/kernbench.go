@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"kernsweep/orchestrator/results"
 )
 
 // kernbenchRows are kernbench's six lines and what a metric's name must hold.
@@ -69,26 +71,28 @@ func levelOf(metric string, c *Cell) string {
 }
 
 func kernbenchBlock(v *view, c *Cell, level string) {
-	var lines []string
-	n := ""
+	var lines, printed []string
+	n, pooled := "", 0
 	for _, row := range kernbenchRows() {
-		f := c.figure(func(n string) bool { return levelOf(n, c) == level && row.is(strings.ToLower(n)) })
+		is := func(n string) bool { return levelOf(n, c) == level && row.is(strings.ToLower(n)) }
+		f := c.figure(func(n string) bool { return is(n) && !strings.HasPrefix(n, results.MetricPrinted) })
 		if f == nil {
 			continue
 		}
 		if n == "" {
 			n = f.n()
+			if len(f.Reported) == 1 && f.Trials == 1 {
+				n += fmt.Sprintf(", mean of %d", f.Reported[0].N)
+			}
 		}
-		switch {
-		case !f.Mean.OK():
-			lines = append(lines, row.label+" n/a ("+missingText(f)+")")
-		case len(f.Reported) == 1 && f.Boots == 1 && f.Trials == 1:
-			n = fmt.Sprintf("%s, mean of %d as printed", f.n(), f.Reported[0].N)
-			lines = append(lines, fmt.Sprintf("%s %s (%s)", row.label, six(f.Mean.Value), six(f.Reported[0].SD)))
-		case !f.SD.OK():
-			lines = append(lines, fmt.Sprintf("%s %s (n/a: %s)", row.label, six(f.Mean.Value), f.SD.Missing))
-		default:
-			lines = append(lines, fmt.Sprintf("%s %s (%s)", row.label, six(f.Mean.Value), six(f.SD.Value)))
+		lines = append(lines, kernbenchLine(row.label, f))
+		v.kernbenchShown(f.Name)
+		if p := c.figure(func(n string) bool { return is(n) && strings.HasPrefix(n, results.MetricPrinted) }); p != nil && !none(p) {
+			printed = append(printed, kernbenchLine(row.label, p))
+			v.shown[p.Name] = true
+			if len(p.Reported) > 0 {
+				pooled = p.Reported[0].N
+			}
 		}
 	}
 	if len(lines) == 0 {
@@ -100,6 +104,39 @@ func kernbenchBlock(v *view, c *Cell, level string) {
 	for _, l := range lines {
 		v.out.add(wrap(clean(l), v.width, "    ")...)
 	}
+	if len(printed) == 0 {
+		return
+	}
+	v.out.say(v.width, "  ", "  In the log these stand pooled over %d runs of this and earlier levels; above they are taken apart:", pooled)
+	for _, l := range printed {
+		v.out.add(wrap("  "+clean(l), v.width, "    ")...)
+	}
+}
+
+func kernbenchLine(label string, f *Figure) string {
+	switch {
+	case !f.Mean.OK():
+		return label + " n/a (" + missingText(f) + ")"
+	case len(f.Reported) == 1 && f.Boots == 1 && f.Trials == 1:
+		return fmt.Sprintf("%s %s (%s)", label, six(f.Mean.Value), six(f.Reported[0].SD))
+	case !f.SD.OK():
+		return fmt.Sprintf("%s %s (n/a: %s)", label, six(f.Mean.Value), f.SD.Missing)
+	}
+	return fmt.Sprintf("%s %s (%s)", label, six(f.Mean.Value), six(f.SD.Value))
+}
+
+// kernbenchShown leaves a metric of an imported log out of the table of boots,
+// which has nothing to add where no kernel has more than one.
+func (v *view) kernbenchShown(metric string) {
+	if v.src.doc.Run.Imported == nil {
+		return
+	}
+	for _, c := range v.cells {
+		if f := c.figure(func(n string) bool { return n == metric }); f != nil && f.Trials > 1 {
+			return
+		}
+	}
+	v.shown[metric] = true
 }
 
 // six is awk's %.6g, which kernbench prints with.

@@ -31,6 +31,7 @@ func renderers() map[string]func(*view) {
 		"kernbench": kernbenchBlocks,
 		"crunch":    crunchTable,
 		"latency":   latencyTable,
+		"vmstat":    machineTable,
 	}
 }
 
