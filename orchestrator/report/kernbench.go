@@ -72,7 +72,7 @@ func levelOf(metric string, c *Cell) string {
 
 func kernbenchBlock(v *view, c *Cell, level string) {
 	var lines, printed []string
-	n, pooled := "", 0
+	n, mean, pooled := "", false, 0
 	for _, row := range kernbenchRows() {
 		is := func(n string) bool { return levelOf(n, c) == level && row.is(strings.ToLower(n)) }
 		f := c.figure(func(n string) bool { return is(n) && !strings.HasPrefix(n, results.MetricPrinted) })
@@ -83,6 +83,7 @@ func kernbenchBlock(v *view, c *Cell, level string) {
 			n = f.n()
 			if len(f.Reported) == 1 && f.Trials == 1 {
 				n += fmt.Sprintf(", mean of %d", f.Reported[0].N)
+				mean = true
 			}
 		}
 		lines = append(lines, kernbenchLine(row.label, f))
@@ -97,6 +98,9 @@ func kernbenchBlock(v *view, c *Cell, level string) {
 	}
 	if len(lines) == 0 {
 		return
+	}
+	if mean && len(printed) == 0 {
+		n += " as printed"
 	}
 	v.out.blank()
 	v.out.say(v.width, "  ", "%s, %s (n %s)", c.Kernel, c.Scenario, n)
