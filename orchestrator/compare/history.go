@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -103,21 +104,25 @@ func (r *HistoryRow) trend() {
 	}
 	r.Spark = sparkline(values)
 	l := stats.Trend(values)
-	r.Slope, r.Low, r.High = l.Slope, l.Low, l.High
+	share := func(n stats.Number) stats.Number { // the line is one of logarithms, where there are any
+		if n.OK() && !slices.ContainsFunc(values, func(v float64) bool { return v <= 0 }) {
+			return stats.Num(math.Expm1(n.Value))
+		}
+		return n
+	}
+	r.Slope, r.Low, r.High = share(l.Slope), share(l.Low), share(l.High)
 	have := fmt.Sprintf("%s of %d", counted(n, "run", "runs"), len(values))
 	switch {
 	case n < leastTrend:
 		r.Sentence = fmt.Sprintf("no trend from %s, need %d", have, leastTrend)
-	case !l.Slope.OK():
-		r.Sentence = fmt.Sprintf("no trend: %s, %s", l.Slope.Missing, have)
-	case !l.Low.OK():
-		r.Sentence = fmt.Sprintf("%s a run, no interval: %s, %s", slopeWords(l.Slope), l.Low.Missing, have)
+	case !r.Slope.OK():
+		r.Sentence = fmt.Sprintf("no trend: %s, %s", r.Slope.Missing, have)
+	case !r.Low.OK() || !r.High.OK():
+		r.Sentence = fmt.Sprintf("%s a run, no interval: %s, %s", percent(r.Slope.Value), cmp.Or(r.Low.Missing, r.High.Missing), have)
 	default:
-		r.Sentence = fmt.Sprintf("%s a run (95 %% CI %s to %s), %s: %s", slopeWords(l.Slope), slopeWords(l.Low), slopeWords(l.High), have, r.direction())
+		r.Sentence = fmt.Sprintf("%s a run (95 %% CI %s to %s), %s: %s", percent(r.Slope.Value), percent(r.Low.Value), percent(r.High.Value), have, r.direction())
 	}
 }
-
-func slopeWords(n stats.Number) string { return percent(math.Expm1(n.Value)) }
 
 // direction of the trend in words.
 func (r *HistoryRow) direction() string {

@@ -179,10 +179,10 @@ func (j *judging) findings(c *claim) {
 	}
 	for _, s := range []*side{&c.a, &c.b} {
 		if s.left > 0 {
-			c.soft("unproven-boots", fmt.Sprintf("%s of %s left out: nobody proved which kernel ran", counted(s.left, "boot is", "boots are"), s.name), "", "")
+			c.soft("unproven-boots", fmt.Sprintf("%s of %s left out: nobody proved which kernel ran", counted(s.left, "boot", "boots"), s.name), "", "")
 		}
 		if len(s.spoilt) > 0 {
-			c.soft("spoilt-boots", fmt.Sprintf("%s of %s left out for a hard finding", counted(len(s.spoilt), "boot is", "boots are"), s.name), fmt.Sprintf("boots %v", s.spoilt), "")
+			c.soft("spoilt-boots", fmt.Sprintf("%s of %s left out for a hard finding", counted(len(s.spoilt), "boot", "boots"), s.name), fmt.Sprintf("boots %v", s.spoilt), "")
 		}
 	}
 }

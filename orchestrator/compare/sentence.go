@@ -132,7 +132,7 @@ func (j *judging) missing(c *claim, seen string) string {
 	case have < need:
 		text := fmt.Sprintf("observed %s, %s, need %d of each", c.observed(), c.onFile(), need)
 		if c.Left > 0 {
-			text += fmt.Sprintf("; %s of sessions that measured one side only cannot enter", counted(c.Left, "boot", "boots"))
+			text += fmt.Sprintf("; %s of sessions that measured one kernel only cannot enter", counted(c.Left, "more boot", "more boots"))
 		}
 		return text + c.insideBoots()
 	case !c.SE.OK() || !c.P.OK():
@@ -148,9 +148,6 @@ func (j *judging) missing(c *claim, seen string) string {
 // onFile says how many boots there are, in the words of somebody who counts.
 func (c *claim) onFile() string {
 	a, b := c.Boots[0], c.Boots[1]
-	if c.Left > 0 { // what is on file, not what entered
-		a, b = len(c.a.boots), len(c.b.boots)
-	}
 	text := fmt.Sprintf("%s of %s and %d of %s on file", counted(b, "boot", "boots"), c.b.name, a, c.a.name)
 	if a == b {
 		text = fmt.Sprintf("%s of each %s on file", counted(a, "boot", "boots"), c.each)

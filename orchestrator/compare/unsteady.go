@@ -52,7 +52,7 @@ func (c *claim) outliers(s *side, x stats.Sample) {
 		far = append(far, fmt.Sprintf("boot %d: %s, median %s", s.boots[i].Boot, c.absolute(x.Values[i]), c.absolute(stats.Quantile(x.Values, 0.5))))
 	}
 	if len(far) > 0 {
-		c.soft("outlier", fmt.Sprintf("%s of %s far from the others, and counted all the same", counted(len(far), "boot is", "boots are"), s.name),
+		c.soft("outlier", fmt.Sprintf("%s of %s far from the others, and counted all the same", counted(len(far), "boot", "boots"), s.name),
 			listed(far), "within 5 × 1.4826 × MAD of the median")
 	}
 }

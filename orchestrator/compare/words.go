@@ -91,6 +91,9 @@ func (c *claim) observed() string {
 		return "n/a (" + c.Change.Missing + ")"
 	}
 	s := c.change(c.Change.Value)
+	if c.Scale == stats.Ratio {
+		s = digits(c.Change.Value, c.places()) + " %"
+	}
 	if c.lower() {
 		s = c.Metric.Name + " " + s
 	}
@@ -113,8 +116,17 @@ func (c *claim) interval() string {
 	if c.Scale == stats.Difference {
 		return fmt.Sprintf("95 %% CI %s%s to %s%s", sign(c.Low.Value), number(math.Abs(c.Low.Value)), sign(c.High.Value), c.figure(math.Abs(c.High.Value))) + lower
 	}
-	n := min(places(c.Low.Value), places(c.High.Value), places(c.Change.Value))
+	n := c.places()
 	return fmt.Sprintf("95 %% CI %s to %s %%", digits(c.Low.Value, n), digits(c.High.Value, n)) + lower
+}
+
+// places that the change and its interval are printed with alike.
+func (c *claim) places() int {
+	n := places(c.Change.Value)
+	if c.Low.OK() && c.High.OK() {
+		n = min(n, places(c.Low.Value), places(c.High.Value))
+	}
+	return n
 }
 
 // effectWords is the smallest effect of interest and where it is from.
