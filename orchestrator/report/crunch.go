@@ -52,6 +52,7 @@ func crunchTasks(v *view) []string {
 func crunchRows(v *view, tab *table, notes *footnotes, kernel, task string) {
 	medians, user, wall, n := []string{kernel}, []string{"  user min..max"}, []string{"  wall min..max"}, []string{"  n"}
 	any := false
+	raw := v.crunchRaw(kernel, task, notes)
 	for _, sc := range v.scenarios {
 		c := v.cell(kernel, sc)
 		if c == nil {
@@ -65,18 +66,19 @@ func crunchRows(v *view, tab *table, notes *footnotes, kernel, task string) {
 			continue
 		}
 		any = true
+		if len(raw) > 0 && !none(fu) && !none(fw) { // what is missing is seen below
+			medians = append(medians, fig(fu.Median.Value)+"/"+fig(fw.Median.Value)+noDuration(fw.Metric, task, notes))
+			continue
+		}
 		medians = append(medians, crunchMedian(c, fu, notes)+"/"+crunchMedian(c, fw, notes))
 		user, wall, n = append(user, crunchSpan(fu)), append(wall, crunchSpan(fw)), append(n, crunchN(fu, fw))
 	}
-	raw := v.crunchRaw(kernel, task, notes)
 	if len(raw) == 1 { // nothing to take a median of
 		for i, s := range raw[0][1:] {
 			if s != "" {
 				medians[i+1] = s
 			}
 		}
-	} else if len(raw) > 1 {
-		medians[0] += " (medians)"
 	}
 	tab.rows = append(tab.rows, medians)
 	if len(raw) > 0 {
@@ -142,8 +144,8 @@ func crunchPair(t *Trial, task string, notes *footnotes) string {
 				continue
 			}
 			parts[i], some = asPrinted(x), true
-			if task == "total" && quantity == "wall" && x.Better == workloads.Informative {
-				parts[i] += " " + notes.mark("the tasks ran at once: the sum of their wall times is no duration (makespan is)")
+			if quantity == "wall" {
+				parts[i] += noDuration(x.Metric, task, notes)
 			}
 		}
 	}
@@ -151,6 +153,14 @@ func crunchPair(t *Trial, task string, notes *footnotes) string {
 		return ""
 	}
 	return strings.Join(parts, "/")
+}
+
+// noDuration marks a sum of the wall times of tasks that ran at once.
+func noDuration(m workloads.Metric, task string, notes *footnotes) string {
+	if task != "total" || m.Better != workloads.Informative {
+		return ""
+	}
+	return notes.mark("the tasks ran at once: the sum of their wall times is no duration (makespan is)")
 }
 
 // asPrinted prints a value as far as it was printed.

@@ -62,8 +62,11 @@ func merge(list []Failure, f Failure) []Failure {
 	return append(list, f)
 }
 
-// again is the command that repeats what failed.
+// again is the command that repeats what failed; nothing repeats other people's logs.
 func (b *builder) again(target, kernel, workload string) string {
+	if b.run.Meta.Imported != nil {
+		return ""
+	}
 	s := "kernsweep rerun " + b.run.Name() + " --failed --target " + target
 	if kernel != "" {
 		s += " --kernel " + kernel

@@ -66,7 +66,11 @@ func (v *view) iperfRuns(c *Cell) (lines []string, more int) {
 			more++
 			continue
 		}
-		lines = append(lines, cut(fmt.Sprintf("  boot %d.%d  %s", t.Boot, t.Repeat, clean(line)), v.width))
+		where := fmt.Sprintf("boot %d.%d", t.Boot, t.Repeat)
+		if v.src.doc.Run.Imported != nil && len(c.Figures) > 0 && c.Figures[0].Boots == 1 {
+			where = fmt.Sprintf("trial %d", t.Repeat) // of a boot that may be several
+		}
+		lines = append(lines, cut(fmt.Sprintf("  %s  %s", where, clean(line)), v.width))
 	}
 	return lines, more
 }

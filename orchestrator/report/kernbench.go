@@ -74,7 +74,9 @@ func kernbenchBlock(v *view, c *Cell, level string) {
 	var lines, printed []string
 	n, mean, pooled := "", false, 0
 	for _, row := range kernbenchRows() {
-		is := func(n string) bool { return levelOf(n, c) == level && row.is(strings.ToLower(n)) }
+		is := func(n string) bool {
+			return levelOf(n, c) == level && row.is(strings.TrimPrefix(strings.ToLower(n), results.MetricPrinted))
+		}
 		f := c.figure(func(n string) bool { return is(n) && !strings.HasPrefix(n, results.MetricPrinted) })
 		if f == nil {
 			continue
@@ -86,7 +88,11 @@ func kernbenchBlock(v *view, c *Cell, level string) {
 				mean = true
 			}
 		}
-		lines = append(lines, kernbenchLine(row.label, f))
+		if mean && len(f.Reported) == 0 && f.Trials == 1 && f.Mean.OK() {
+			lines = append(lines, fmt.Sprintf("%s %s (n/a: the rounding in the log hides it)", row.label, six(f.Mean.Value)))
+		} else {
+			lines = append(lines, kernbenchLine(row.label, f))
+		}
 		v.kernbenchShown(f.Name)
 		if p := c.figure(func(n string) bool { return is(n) && strings.HasPrefix(n, results.MetricPrinted) }); p != nil && !none(p) {
 			printed = append(printed, kernbenchLine(row.label, p))

@@ -71,6 +71,11 @@ func latencyTable(v *view) {
 	}
 	tab.head = append(tab.head, "n")
 	var notes footnotes
+	for _, c := range v.cells {
+		if f := c.figure(isRuntime); f != nil && strings.HasPrefix(f.Unit, "%") {
+			v.shown[f.Name] = true // it was relative already
+		}
+	}
 	for _, sc := range v.scenarios {
 		label := sc
 		for _, k := range v.kernels {

@@ -114,7 +114,9 @@ func failureList(src *source, width int) section {
 		for _, l := range f.LastLines[max(0, len(f.LastLines)-shownLines):] {
 			s.add(cut("  console  "+clean(strings.TrimRight(l, "\r\n")), width))
 		}
-		s.add(command("  again    "+clean(f.Again), width, "           ")...)
+		if f.Again != "" {
+			s.add(command("  again    "+clean(f.Again), width, "           ")...)
+		}
 	}
 	return s
 }
