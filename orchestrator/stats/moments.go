@@ -122,3 +122,23 @@ func medianMAD(x []float64) (median, mad float64) {
 	slices.Sort(s)
 	return median, 1.4826 * quantileSorted(s, 0.5)
 }
+
+// logOf is the natural logarithm of a positive number, below the smallest normal
+// one too, where math.Log is wrong on amd64.
+func logOf(v float64) float64 {
+	if v < 0x1p-1000 {
+		return math.Log(v*0x1p+100) - 100*math.Ln2
+	}
+	return math.Log(v)
+}
+
+// geometric mean of positive values, by way of their ratios to the smallest: its
+// exponential does not overflow, and equal values give their value.
+func geometric(x []float64) float64 {
+	low, high := slices.Min(x), slices.Max(x)
+	origin, sum := logOf(low), 0.0
+	for _, v := range x {
+		sum += logOf(v) - origin
+	}
+	return min(low*math.Exp(sum/float64(len(x))), high)
+}

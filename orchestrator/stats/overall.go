@@ -17,7 +17,7 @@ type Gain struct {
 
 // GainOf two values of a metric in one block; false when they have no ratio.
 func GainOf(base, v float64, b Better) (float64, bool) {
-	g := float64(b) * (math.Log(v) - math.Log(base))
+	g := float64(b) * (logOf(v) - logOf(base))
 	return g, base > 0 && v > 0 && Num(g).OK()
 }
 

@@ -41,7 +41,7 @@ func (s *Summary) HalfWidth(resolution float64) Number {
 		case !s.CIHigh.OK():
 			return s.CIHigh
 		}
-		return numOr(math.Expm1((math.Log(s.CIHigh.Value)-math.Log(s.CILow.Value))/2), "more than a number holds")
+		return numOr(math.Expm1((logOf(s.CIHigh.Value)-logOf(s.CILow.Value))/2), "more than a number holds")
 	}
 	if s.Boots < 2 {
 		return Missing("%s", count(s.Boots, "boot", "boots"))

@@ -99,7 +99,7 @@ type Change struct {
 // (one that wanders) has such steps too.
 func ChangePoint(x []float64, rng *rand.Rand) Change {
 	x = finite(x)
-	if len(x) < 5 {
+	if len(x) < 10 { // the best step of 9 values has p above 0.01
 		m := Missing("%s are too few", count(len(x), "value", "values"))
 		return Change{Before: m, After: m, P: m}
 	}

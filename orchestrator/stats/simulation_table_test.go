@@ -34,7 +34,7 @@ func rounds() int {
 	if os.Getenv("KERNSWEEP_LONG") == "1" {
 		return 40000
 	}
-	return 4000
+	return 3000
 }
 
 func TestSimulationDefaultDesign(t *testing.T) {
@@ -184,14 +184,14 @@ func TestSimulationSmallSigns(t *testing.T) {
 		if len(Outliers(Summarise(w.baseRaw, 0).BootValues, 0)) > 0 {
 			out5++
 		}
-		x := make([]float64, 10)
+		x := make([]float64, 30)
 		for j := range x {
 			x[j] = 100 + rng.NormFloat64()
 		}
-		if len(Outliers(x, 0)) > 0 {
+		if len(Outliers(x[:10], 0)) > 0 {
 			out10++
 		}
-		if i < n/2 && ChangePoint(x, rng).Found {
+		if i < n/4 && ChangePoint(x, rng).Found {
 			step++
 		}
 		var gains []Gain
@@ -208,6 +208,6 @@ func TestSimulationSmallSigns(t *testing.T) {
 	s.row("5 boots of 3 trials, all alike: warming all the same", share(warm, n), 0, 0.05)
 	s.row("5 normal boot values: an outlier flagged", share(out5, n), 0, 0.25)
 	s.row("10 normal values: an outlier flagged", share(out10, n), 0, 0.1)
-	s.row("10 normal values: a step found", share(step, n/2), 0.001, 0.015)
+	s.row("30 normal values: a step found", share(step, n/4), 0.001, 0.015)
 	s.row("overall gain of 3 workloads whose boots move together: coverage", share(covered, n), 0.93, 0.97)
 }

@@ -169,4 +169,3 @@ func naive(w world, rounds int) (claims int) {
 	}
 	return claims
 }
-

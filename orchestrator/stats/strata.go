@@ -123,7 +123,7 @@ func (p *pairs) enter(sides [2]Sample, n map[int]*[2]int) {
 
 func (p *pairs) raw(v float64) float64 {
 	if p.scale == Ratio {
-		return math.Log(v)
+		return logOf(v)
 	}
 	return math.Ldexp(v, -p.exp)
 }
@@ -176,11 +176,11 @@ func (p *pairs) level(side int) Number {
 			sum += z
 		}
 	}
-	m := p.origin + sum/float64(p.boots[side])
+	m := sum / float64(p.boots[side])
 	if p.scale == Ratio {
-		m = math.Exp(m)
+		m = p.min[0] * math.Exp(m) // origin is the logarithm of p.min[0]
 	} else {
-		m = math.Ldexp(m, p.exp)
+		m = math.Ldexp(p.origin+m, p.exp)
 	}
 	return Num(min(max(m, p.min[side]), p.max[side]))
 }

@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-
-	"gonum.org/v1/gonum/stat"
 )
 
 // Number is a figure, or the reason why there is none; Value means nothing then.
@@ -114,13 +112,10 @@ func bootValue(trials []float64, positive bool) float64 {
 	if len(trials) == 1 {
 		return trials[0] // exactly, without a way through logarithms
 	}
-	m := 0.0
 	if positive {
-		m = stat.GeometricMean(trials, nil)
-	} else {
-		m = MomentsOf(trials).Mean
+		return geometric(trials)
 	}
-	return min(max(m, slices.Min(trials)), slices.Max(trials)) // equal trials give their value
+	return min(max(MomentsOf(trials).Mean, slices.Min(trials)), slices.Max(trials))
 }
 
 func sd(m Moments, why string) Number {
@@ -177,15 +172,14 @@ func (s *Summary) logs(positive bool, resolution float64) {
 		s.GeoMean, s.CILow, s.CIHigh = m, m, m
 		return
 	}
-	origin := math.Log(s.BootValues[0])
+	geo := geometric(s.BootValues)
+	s.GeoMean = Num(geo)
+	origin := logOf(s.BootValues[0])
 	z := make([]float64, len(s.BootValues))
 	for i, v := range s.BootValues {
-		z[i] = math.Log(v) - origin
+		z[i] = logOf(v) - origin
 	}
-	centre, ss := squares(z)
-	mean := origin + centre
-	geo := min(max(math.Exp(mean), slices.Min(s.BootValues)), slices.Max(s.BootValues))
-	s.GeoMean = Num(geo)
+	_, ss := squares(z)
 	n := float64(len(z))
 	if n < 2 {
 		m := Missing("one boot")
@@ -194,8 +188,8 @@ func (s *Summary) logs(positive bool, resolution float64) {
 	}
 	step := resolution / geo
 	half := quantileT(0.975, n-1) * math.Sqrt((ss/(n-1)+step*step/12)/n)
-	s.CILow = numOr(min(math.Exp(mean-half), geo), "the step the values were printed with is too coarse for them")
-	s.CIHigh = numOr(max(math.Exp(mean+half), geo), "more than a number holds")
+	s.CILow = numOr(geo*math.Exp(-half), "the step the values were printed with is too coarse for them")
+	s.CIHigh = numOr(geo*math.Exp(half), "more than a number holds")
 }
 
 // Quantile is the p-quantile (0 … 1) of x by linear interpolation between order
