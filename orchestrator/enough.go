@@ -41,18 +41,18 @@ func (l *lane) enough(ctx context.Context, i int) bool {
 	}
 	w := l.widths(s)
 	wanted := d.Narrow()
-	if w.widest == "" {
+	narrow, at := stats.Narrow(wanted, w.halves...)
+	switch {
+	case at < 0:
 		l.note(ctx)(fmt.Sprintf("after block %d no primary metric has an interval that could tell when it is enough%s", done, w.without()))
 		return false
-	}
-	if w.open || w.half > wanted {
-		l.note(ctx)(fmt.Sprintf("after block %d the widest interval is %s; ±%.3g %% is asked for%s%s", done, w.text(), 100*wanted, l.end(done), w.without()))
+	case !narrow:
+		l.note(ctx)(fmt.Sprintf("after block %d the widest interval is %s; ±%.3g %% is asked for%s%s", done, w.text(at), 100*wanted, l.end(done), w.without()))
 		return false
-	}
-	if done == d.MaxBoots {
+	case done == d.MaxBoots:
 		return false // nothing is left out
 	}
-	e := &results.Enough{Blocks: done, Widest: w.widest, HalfWidth: w.half, Wanted: wanted}
+	e := &results.Enough{Blocks: done, Widest: w.names[at], HalfWidth: w.halves[at].Value, Wanted: wanted}
 	l.record(ctx, results.Record{Kind: results.KindEnough, Enough: e})
 	l.note(ctx)(plan.EnoughText(e) + w.without())
 	l.full = true
@@ -88,19 +88,18 @@ func (l *lane) begun(m *results.Model, block int) bool {
 	return false
 }
 
-// widths are the intervals of a lane's primary metrics.
+// widths are the half widths of a lane's primary metrics, as shares.
 type widths struct {
-	widest string  // whose the widest one is; "" = there is none
-	half   float64 // its half width, as a share
-	open   bool    // one of them has no width yet, and is the widest then
-	lacks  []string
+	names  []string
+	halves []stats.Number
+	lacks  []string // what is not waited for, and why
 }
 
-func (w *widths) text() string {
-	if w.open {
-		return "still unbounded (" + w.widest + ")"
+func (w *widths) text(i int) string {
+	if h := w.halves[i]; !h.OK() {
+		return fmt.Sprintf("n/a (%s: %s)", w.names[i], h.Missing)
 	}
-	return fmt.Sprintf("±%.3g %% (%s)", 100*w.half, w.widest)
+	return fmt.Sprintf("±%.3g %% (%s)", 100*w.halves[i].Value, w.names[i])
 }
 
 // without names what is not waited for.
@@ -109,15 +108,6 @@ func (w *widths) without() string {
 		return ""
 	}
 	return "; not waited for: " + strings.Join(w.lacks, ", ")
-}
-
-func (w *widths) take(name string, half stats.Number) {
-	switch {
-	case !half.OK():
-		w.open, w.widest = true, name+": "+half.Missing
-	case !w.open && (w.widest == "" || half.Value > w.half):
-		w.widest, w.half = name, half.Value
-	}
 }
 
 // widths are those of every primary comparison of the lane, and of a kernel by
@@ -146,7 +136,7 @@ func (l *lane) widths(s *results.State) widths {
 				continue
 			}
 			if half, compared := l.half(s, judged, c, m); compared {
-				w.take(name, half)
+				w.names, w.halves = append(w.names, name), append(w.halves, half)
 			}
 		}
 	}

@@ -11,11 +11,13 @@ import (
 	"time"
 
 	"kernsweep/orchestrator"
+	"kernsweep/orchestrator/compare"
 	"kernsweep/orchestrator/config"
 	"kernsweep/orchestrator/live"
 	"kernsweep/orchestrator/plan"
 	"kernsweep/orchestrator/report"
 	"kernsweep/orchestrator/results"
+	"kernsweep/orchestrator/validity"
 	"kernsweep/targets/localconn"
 	"kernsweep/targets/qemu"
 	"kernsweep/targets/sshconn"
@@ -74,6 +76,7 @@ func (a *app) execute(ctx context.Context, lab *config.Lab, p *plan.Plan, run *r
 		Resume: b.resume, Why: b.why, Leases: a.claims}
 	runErr := r.Execute(ctx)
 	view.Close()
+	a.keepNoise(run)
 	if err := a.writeReport(run); err != nil {
 		fmt.Fprintln(a.err, "kernsweep: the report could not be written:", err)
 	}
@@ -93,6 +96,17 @@ func (a *app) verdict(ctx context.Context, run *results.Run, runErr error) error
 		return &statusError{exitInfra, runErr}
 	}
 	return a.finish(run)
+}
+
+// keepNoise keeps what an A/A run says of its targets' noise, and says it.
+func (a *app) keepNoise(run *results.Run) {
+	said, err := compare.KeepNoise(run, validity.Run)
+	for _, s := range said {
+		fmt.Fprintln(a.err, live.Safe(s))
+	}
+	if err != nil {
+		fmt.Fprintln(a.err, "kernsweep: the noise floors are not kept:", live.Safe(err.Error()))
+	}
 }
 
 // both shows a record to two.

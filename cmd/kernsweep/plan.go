@@ -19,13 +19,22 @@ import (
 // selection are the flags that narrow a sweep.
 type selection struct {
 	plan.Filter
-	seed  int64
-	until string
+	design
+	changed plan.Changes // what the design's flags say
+	seed    int64
+	until   string
 }
 
 func (s *selection) flags(c *cobra.Command) {
 	filterFlags(c, &s.Filter)
+	s.design.flags(c)
 	untilFlag(c, &s.until)
+	c.PreRunE = func(c *cobra.Command, _ []string) (err error) {
+		if s.changed, err = s.changes(c); err != nil {
+			return usage(err)
+		}
+		return nil
+	}
 	c.Flags().Int64Var(&s.seed, "seed", 0, "seed of the order (default: the sweep's own, else drawn and recorded)")
 }
 
@@ -54,7 +63,7 @@ func (a *app) planCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err = a.writePlan(p, f); err == nil && f.Nothing() != nil {
+			if err = a.writePlan(lab, p, f, sel); err == nil && f.Nothing() != nil {
 				err = usage(f.Nothing())
 			}
 			return errors.Join(err, a.notReady(lab, p))
@@ -65,20 +74,26 @@ func (a *app) planCmd() *cobra.Command {
 }
 
 // writePlan prints a plan, and what of it fits where there is such a question.
-func (a *app) writePlan(p *plan.Plan, f plan.Forecast) error {
+func (a *app) writePlan(lab *config.Lab, p *plan.Plan, f plan.Forecast, sel selection) error {
+	proposals := a.proposals(lab, p)
 	if a.json {
 		e := json.NewEncoder(a.out)
 		e.SetIndent("", "  ")
 		doc := struct {
 			*plan.Plan
-			Until *plan.Forecast `json:"until,omitempty"`
-		}{Plan: p}
+			Until     *plan.Forecast  `json:"until,omitempty"`
+			Proposals []plan.Proposal `json:"proposals,omitempty"` // repeat and boots, from earlier runs
+		}{Plan: p, Proposals: proposals}
 		if len(f.Lanes) > 0 {
 			doc.Until = &f
 		}
 		return e.Encode(doc)
 	}
-	if err := p.WriteText(a.out); err != nil || len(f.Lanes) == 0 {
+	err := p.WriteText(a.out)
+	if err == nil {
+		err = p.WriteProposals(a.out, proposals, a.pilotTakes(lab, p, sel.Filter))
+	}
+	if err != nil || len(f.Lanes) == 0 {
 		return err
 	}
 	fmt.Fprintln(a.out)
@@ -106,7 +121,7 @@ func (a *app) expand(sweep string, sel selection) (*config.Lab, *plan.Plan, erro
 	if seed == 0 {
 		seed = drawSeed()
 	}
-	p, err := plan.Expand(lab, s, seed, sel.Filter, a.history())
+	p, err := sel.changed.Expand(lab, s, seed, sel.Filter, a.history())
 	if err != nil {
 		if p != nil {
 			_ = p.WriteText(a.err)

@@ -1,11 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
+	"kernsweep/orchestrator"
 	"kernsweep/orchestrator/config"
 	"kernsweep/orchestrator/plan"
 	"kernsweep/orchestrator/results"
@@ -16,19 +19,24 @@ type rerun struct {
 	plan.Filter
 	later
 	failed, alone bool
+	more          int // blocks to add; 0: none
 
 	run   *results.Run
 	state *results.State
-	whole plan.Plan
+	whole *plan.Plan
 }
 
 func (a *app) rerunCmd() *cobra.Command {
 	var r rerun
 	c := &cobra.Command{
 		Use:   "rerun RUN",
-		Short: "Measure part of a run again, as a later session of the same run, and refresh its report",
-		Long: `Measure part of a run again, as a later session of the same run, and refresh its report. RUN is a
-name, a unique beginning of one, a path, or "latest". Earlier attempts are kept; the newest valid one counts.
+		Short: "Measure part of a run again, or more of it, as a later session of the same run, and refresh its report",
+		Long: `Measure part of a run again, or more of it, as a later session of the same run, and refresh its report. RUN
+is a name, a unique beginning of one, a path, or "latest". Earlier attempts are kept; the newest valid one counts.
+
+--more N adds N blocks to what --target, --workload and --kernel leave (all of it without them), each with all
+kernels, or with those named and their baseline. They are compared within their own session, since another day may
+be a slower one for every kernel; so one block more shows little, and two to four are a better number.
 
 Whole blocks are repeated: every block of a target that holds something selected, with all its kernels, in the
 plan's order. One kernel alone, measured on another day, would be compared across days. --workload narrows the
@@ -41,7 +49,7 @@ configuration of then is kept as testbeds.hcl in the run directory, with relativ
 
 What --until left out is no failure: resume measures it. resume also goes on with a run that was cut off,
 without repeating what it measured.`,
-		Example: "  kernsweep rerun latest --failed\n  kernsweep rerun latest --target wl500gpv2 --workload iperf\n  kernsweep rerun latest --only-failed-cells --strict",
+		Example: "  kernsweep rerun latest --failed\n  kernsweep rerun latest --target wl500gpv2 --workload iperf\n  kernsweep rerun latest --only-failed-cells --strict\n  kernsweep rerun latest --more 3 --target ar2317",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			run, err := a.findRun(args[0])
@@ -49,7 +57,12 @@ without repeating what it measured.`,
 				return err
 			}
 			if r.run = run; !r.selects() {
-				return usage(fmt.Errorf("say what of %s is to be repeated: --failed, or --target, --kernel and --workload (kernsweep rerun --help)", run.Name()))
+				return usage(fmt.Errorf("say what of %s is to be repeated: --failed, or --target, --kernel and --workload; --more N adds blocks (kernsweep rerun --help)", run.Name()))
+			}
+			if c.Flags().Changed("more") {
+				if err := r.checkMore(); err != nil || r.more == 0 {
+					return usage(cmp.Or(err, errors.New("--more 0 adds nothing")))
+				}
 			}
 			return a.rerun(c.Context(), &r)
 		},
@@ -57,6 +70,7 @@ without repeating what it measured.`,
 	filterFlags(c, &r.Filter)
 	f := c.Flags()
 	f.BoolVar(&r.failed, "failed", false, "what did not end ok, or never ran")
+	f.IntVar(&r.more, "more", 0, "add so many blocks")
 	f.BoolVar(&r.alone, "only-failed-cells", false, "as --failed, but without the rest of the blocks")
 	r.flags(c)
 	return c
@@ -65,7 +79,7 @@ without repeating what it measured.`,
 // selects says whether the command line names a part of the run: without one a
 // slip would supersede a whole night.
 func (r *rerun) selects() bool {
-	return r.failed || r.alone || len(r.Targets)+len(r.Kernels)+len(r.Workloads) > 0
+	return r.failed || r.alone || r.more != 0 || len(r.Targets)+len(r.Kernels)+len(r.Workloads) > 0
 }
 
 // runsNow is what to do about a run that another process is at work on.
@@ -99,6 +113,8 @@ func (a *app) rerun(ctx context.Context, r *rerun) error {
 // why is what the journal says of the session.
 func (r *rerun) why() string {
 	switch {
+	case r.more > 0:
+		return "rerun that adds " + counted(r.more, "block")
 	case r.alone:
 		return "rerun of failed cells alone"
 	case r.failed:
@@ -109,12 +125,18 @@ func (r *rerun) why() string {
 
 // selectRerun is the part of the run's own plan that is to be executed again.
 func (a *app) selectRerun(lab *config.Lab, r *rerun) (*plan.Plan, error) {
-	if _, err := r.run.ReadPlan(&r.whole); err != nil {
-		return nil, usage(err)
+	if r.run.Meta.Imported != nil {
+		return nil, usage(fmt.Errorf("%s was imported: it has figures of other people's logs, and no target to measure on; a sweep of your own has (kernsweep run)", r.run.Name()))
 	}
 	var err error
 	if r.state, err = r.run.State(); err != nil {
 		return nil, err
+	}
+	if r.whole, err = orchestrator.Planned(r.run, r.state.Model); err != nil {
+		return nil, usage(err)
+	}
+	if r.more > 0 {
+		return a.addBlocks(lab, r)
 	}
 	s := plan.Selection{Filter: r.Filter, Alone: r.alone}
 	left := map[results.SlotKey]bool{} // by --until
@@ -122,7 +144,7 @@ func (a *app) selectRerun(lab *config.Lab, r *rerun) (*plan.Plan, error) {
 		cut := cuts(r.state.Journal.Records)
 		s.Want = func(slot results.Slot) bool {
 			t := r.state.Model.Slot(slot)
-			if t == nil && cut[slot.Target] > 0 && slot.Block >= cut[slot.Target] {
+			if t == nil && cut[slot.Target] > 0 && (slot.Block >= cut[slot.Target] || r.whole.Design.Order == config.Blocked) {
 				left[slot.Key()] = true
 				return false
 			}

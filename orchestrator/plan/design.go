@@ -95,6 +95,7 @@ func (e *expansion) family() {
 		n /= 2
 	}
 	m := e.comparisons()
+	e.plan.Family = m
 	if m == 0 {
 		if len(d.Primary) > 0 {
 			warn("none of the declared primary comparisons is in this plan: figures will have intervals and no verdict")

@@ -29,6 +29,7 @@ type Plan struct {
 	// target begin with "target NAME: ".
 	Warnings []string       `json:"warnings,omitempty"`
 	Design   results.Design `json:"design"`
+	Family   int            `json:"family,omitempty"` // primary comparisons
 }
 
 // Lane is the part of a plan that belongs to one target.

@@ -33,11 +33,8 @@ func (p *Plan) WriteText(out io.Writer) error {
 }
 
 func (p *Plan) writeDesign(w io.Writer) {
-	times, d := fmt.Sprint(p.Blocks), p.Design
-	if d.Auto {
-		times = fmt.Sprintf("%d to %d", d.MinBoots, d.MaxBoots)
-	}
-	fmt.Fprintf(w, "Each kernel boots %s times a target, %d trials of each cell a boot, %d warm-up dropped\n", times, p.Repeat, p.Warmup)
+	d := p.Design
+	fmt.Fprintf(w, "Each kernel boots %s times a target, %d trials of each cell a boot, %d warm-up dropped\n", p.times(), p.Repeat, p.Warmup)
 	if d.Auto {
 		fmt.Fprintf(w, "After block %d a lane ends as soon as every primary 95 %% interval is ±%s or narrower (boots = \"auto\")\n", d.MinBoots, percent(d.Narrow()))
 	}
