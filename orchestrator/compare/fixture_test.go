@@ -20,13 +20,14 @@ type lab struct {
 	recs  []results.Record
 	now   time.Time
 	boots map[string]int
+	lane  map[string]int
 	// unproven: boots from now on are, for this reason.
 	unproven string
 	identity *targets.Identity
 }
 
 func newLab() *lab {
-	l := &lab{now: t0, boots: map[string]int{}}
+	l := &lab{now: t0, boots: map[string]int{}, lane: map[string]int{}}
 	l.plan.Metrics = map[string][]workloads.Metric{}
 	l.plan.Design.Order = "interleaved"
 	l.add(results.Record{Kind: results.KindRun, Note: results.NoteBegan})
@@ -36,6 +37,10 @@ func newLab() *lab {
 func (l *lab) add(r results.Record) {
 	l.now = l.now.Add(time.Second)
 	r.Seq, r.At = len(l.recs)+1, l.now
+	if r.Lane != "" {
+		l.lane[r.Lane]++
+		r.LaneSeq = l.lane[r.Lane]
+	}
 	l.recs = append(l.recs, r)
 }
 

@@ -198,15 +198,12 @@ func (j *judging) holds(c *claim) {
 	case len(c.a.boots) == 0 || len(c.b.boots) == 0:
 	case t.HostBound:
 		c.hold = fmt.Sprintf("NOT COMPARABLE, the figures of %s depend on the controller's load", c.Target)
-	case c.a.unproven != "" || c.b.unproven != "":
-		s := &c.b
-		if c.b.unproven == "" {
-			s = &c.a
-		}
-		c.hold = fmt.Sprintf("kernel not proven for %s (%s)", s.name, s.unproven)
-		if c.a.unproven != "" && c.b.unproven == c.a.unproven {
-			c.hold = fmt.Sprintf("kernels not proven (%s)", s.unproven)
-		}
+	case c.a.unproven != "" && (c.b.unproven == c.a.unproven || c.b.unproven == ""):
+		c.hold = c.a.unproven
+	case c.a.unproven != "":
+		c.hold = fmt.Sprintf("%s: %s; %s: %s", c.a.name, c.a.unproven, c.b.name, c.b.unproven)
+	case c.b.unproven != "":
+		c.hold = c.b.unproven
 	}
 }
 

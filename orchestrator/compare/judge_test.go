@@ -98,7 +98,7 @@ func TestWhatIsNoClaim(t *testing.T) {
 	l.unproven = "boot method none: no nonce"
 	l.abba(cell("desk", "cfs", "iperf.to", "default"), "bfs", around(100, 5), around(112, 5))
 	c := judge1(t, l, Options{})
-	wants(t, c, stats.Inconclusive, "observed +12.0 %", "5 boots of each kernel on file", "need 4 proven boots of each", "kernels not proven (boot method none: no nonce)")
+	wants(t, c, stats.Inconclusive, "observed +12.0 %", "5 boots of each kernel on file, none proven (boot method none: no nonce), need 4 proven ones of each")
 	if !c.Change.OK() {
 		t.Error("the observed difference is not shown")
 	}
@@ -269,8 +269,8 @@ func TestImportOfAverages(t *testing.T) {
 	l.try(cell("q9650", "2.6.35-ck1", "kernbench.log", "single"), 1, l.boot("q9650", "2.6.35-ck1", 1), 1, trial{values: avg(89.05, 0.0316228)})
 	j := Judge("RUN", l.state(), Options{})
 	c := j.Comparisons[0]
-	wants(t, c, stats.Inconclusive, "observed elapsed -0.28 % (lower is better), 1 boot of each kernel on file; need 4 proven boots of each",
-		"inside the two boots the trials separate: 5 against 5", "imported: its boot is not known")
+	wants(t, c, stats.Inconclusive, "observed elapsed -0.28 % (lower is better), 1 boot of each kernel on file, none proven (imported: its boot is not known), need 4 proven ones of each",
+		"inside the two boots the trials separate (5 against 5, Welch t = -11.1")
 	if c.Baseline != "2.6.35" || !mentions(j.Notes, "no baseline is declared for q9650: its first kernel, 2.6.35, is taken for it") {
 		t.Errorf("baseline %s, notes %q", c.Baseline, j.Notes)
 	}

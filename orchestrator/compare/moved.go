@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"kernsweep/orchestrator/results"
 	"kernsweep/orchestrator/stats"
@@ -53,8 +54,9 @@ func counters(metrics []workloads.Metric, not string) []counter {
 		activity("scheduler timeslices", unitPerS, "timeslices", func(a *results.Activity) *float64 { return a.Timeslices }),
 	}
 	for _, m := range metrics {
-		countable := m.Unit == "count" || m.Unit == unitPerS || m.Better == workloads.Informative
-		if m.Primary || m.Name == not || !countable {
+		countable := m.Unit == "count" || m.Unit == unitPerS || m.Unit == unitPercent && m.Better == workloads.Informative
+		printed := strings.HasPrefix(m.Name, "printed.") // an import keeps what a log got wrong
+		if m.Primary || m.Name == not || !countable || printed {
 			continue
 		}
 		list = append(list, counter{m.Name, m.Unit, func(a *results.Attempt) (float64, bool) {
@@ -90,7 +92,7 @@ func (j *judging) moved(cells [2]results.Cell, m workloads.Metric) []Moved {
 			continue
 		}
 		mv := Moved{Counter: c.name, Unit: c.unit, Base: stats.Num(x), Value: stats.Num(y), Clear: clear}
-		mv.Sentence = mv.say(cells)
+		mv.Sentence = mv.say(cells, min(len(a.boots), len(b.boots)) > 1)
 		if clear {
 			score += 100 // before those that overlap
 		}
@@ -138,19 +140,23 @@ func strength(x, y float64, unit string) float64 {
 	return math.Min(10, math.Abs(math.Log(y/x)))
 }
 
-func (m *Moved) say(cells [2]results.Cell) string {
+func (m *Moved) say(cells [2]results.Cell, boots bool) string {
 	unit := m.Unit
 	switch unit {
 	case unitPerS:
 		unit = "/s"
-	case "":
+	case "", "count":
+		unit = ""
 	default:
 		unit = " " + unit
 	}
 	s := fmt.Sprintf("%s went with it: %s%s with %s, %s%s with %s", m.Counter,
 		number(m.Base.Value), unit, cells[0].Kernel, number(m.Value.Value), unit, cells[1].Kernel)
-	if m.Clear {
+	switch {
+	case m.Clear:
 		return s + " (no boot of one is like one of the other)"
+	case boots:
+		return s + " (some boots of one are like some of the other)"
 	}
-	return s + " (boots overlap, or are too few to tell)"
+	return s + " (too few boots to tell)"
 }

@@ -66,10 +66,16 @@ func cellSet(list []*claim) string {
 // obstacle says why a comparison cannot enter an overall figure; "": it can.
 func (c *claim) obstacle() string {
 	switch {
-	case c.Verdict == stats.DidNotBoot, c.Verdict == stats.Invalid, c.hold != "", !c.Change.OK():
-		return c.Sentence
+	case c.Verdict == stats.DidNotBoot, c.Verdict == stats.Invalid:
+		return string(c.Verdict)
+	case c.a.unproven != "" || c.b.unproven != "":
+		return "kernels not proven"
+	case c.hold != "":
+		return c.hold
+	case !c.Change.OK():
+		return "n/a (" + c.Change.Missing + ")"
 	case c.Scale != stats.Ratio:
-		return "a value is 0 or negative: it has no ratio"
+		return "a value is 0 or negative, and has no ratio"
 	}
 	return ""
 }
@@ -89,7 +95,7 @@ func (o *Overall) over(list []*claim) {
 	}
 	for _, c := range list {
 		if why := c.obstacle(); why != "" {
-			refuse("%s.%s cannot enter: %s", c.Workload, c.Scenario, why)
+			refuse("%s.%s cannot enter it: %s", c.Workload, c.Scenario, why)
 			return
 		}
 	}

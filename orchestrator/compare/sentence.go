@@ -58,8 +58,7 @@ func (j *judging) verdict(c *claim) (stats.Verdict, string) {
 	if c.hold != "" {
 		text := fmt.Sprintf("observed %s, %s, but %s", c.observed(), c.bootsWords(), c.hold)
 		if c.a.unproven != "" || c.b.unproven != "" {
-			text = fmt.Sprintf("observed %s, %s; need %d proven boots of each%s", c.observed(), c.onFile(), j.rules.MinBoots, c.insideBoots())
-			text += ": " + c.hold
+			text = fmt.Sprintf("observed %s, %s, %s (%s), need %d proven ones of each%s", c.observed(), c.onFile(), c.whoseUnproven(), c.hold, j.rules.MinBoots, c.insideBoots())
 		}
 		if c.remedy != "" {
 			text += "; " + c.remedy
@@ -165,8 +164,19 @@ func (c *claim) insideBoots() string {
 	if w.Separate {
 		what = "separate"
 	}
-	return fmt.Sprintf(" (inside the two boots the trials %s: %d against %d, Welch t = %s, df = %.1f, which says nothing of other boots)",
+	return fmt.Sprintf("; inside the two boots the trials %s (%d against %d, Welch t = %s, df = %.1f), which says nothing of other boots",
 		what, w.Trials[1], w.Trials[0], statistic(w.T.Value), w.DF.Value)
+}
+
+// whoseUnproven says which side's boots nobody proved.
+func (c *claim) whoseUnproven() string {
+	switch {
+	case c.a.unproven != "" && c.b.unproven != "":
+		return "none proven"
+	case c.a.unproven != "":
+		return "none of " + c.a.who() + " proven"
+	}
+	return "none of " + c.b.who() + " proven"
 }
 
 // statistic is a t to two places.

@@ -86,12 +86,12 @@ func (j *judging) spoiltBoot(c results.Cell, metric string, boot int) bool {
 
 // whyNone says why a side has no value at all.
 func (j *judging) whyNone(s *side, m results.Measured) {
-	if p, ok := j.planned[s.cell]; ok && p.NA != "" {
-		s.none = p.NA
-		return
-	}
 	if s.boot = j.neverBooted(s.cell.Target, s.cell.Kernel); s.boot != nil {
 		s.none = "it did not boot"
+		return
+	}
+	if p, ok := j.planned[s.cell]; ok && p.NA != "" {
+		s.none = p.NA
 		return
 	}
 	if len(s.spoilt) > 0 {

@@ -77,9 +77,9 @@ func (c *Comparison) absolute(v float64) string {
 	return number(v) + " " + c.Metric.Unit
 }
 
-// number has four significant digits, and all of a whole number below a million.
+// number has four significant digits, and all before the point below a million.
 func number(v float64) string {
-	if v == math.Trunc(v) && math.Abs(v) < 1e6 {
+	if a := math.Abs(v); a < 1e6 && (a >= 1000 || v == math.Trunc(v)) {
 		return strconv.FormatFloat(v, 'f', 0, 64)
 	}
 	return strconv.FormatFloat(v, 'g', 4, 64)

@@ -27,7 +27,7 @@ func (j *judging) byHand(c *claim, n int) string {
 	if j.targets[c.Target].Boot == "none" {
 		return fmt.Sprintf("%s has boot method \"none\" and gives one boot a run: give it one that boots kernels, then %d boots of each", c.Target, n)
 	}
-	return fmt.Sprintf("this run cannot be gone on with: boot %s and %s %d times each, in turns, prove each boot, and run %s in each", c.a.name, c.b.name, n, c.Workload)
+	return fmt.Sprintf("no command adds to this run: boot %s and %s %d times each, in turns, prove each boot, and run %s in each", c.a.name, c.b.name, n, c.Workload)
 }
 
 // worth are the cells most worth more boots: inconclusive ones that few boots may
@@ -50,7 +50,7 @@ func (j *judging) worth(claims []*claim) []Worth {
 		default:
 			continue // no number of boots would help
 		}
-		w.Why = c.Sentence
+		w.Why = fmt.Sprintf("observed %s, %s", c.observed(), c.bootsWords())
 		if w.Command == "" {
 			w.Why += "; " + j.byHand(c, w.Boots)
 		}
