@@ -115,8 +115,8 @@ func finite(r Record) Record {
 	return r
 }
 
-// decodeLine reads a line without its line end.
-func decodeLine(line []byte) (Record, error) {
+// line decodes a line without its line end.
+func (d *decoder) line(line []byte) (Record, error) {
 	cut := len(line) - sumLen - 1
 	if cut < 2 || line[cut] != '\t' || line[0] != '{' {
 		return Record{}, errForeign
@@ -130,8 +130,8 @@ func decodeLine(line []byte) (Record, error) {
 	if lineSum(body) != want {
 		return Record{}, errSum
 	}
-	var r Record
-	if err := json.Unmarshal(body, &r); err != nil {
+	r, err := d.record(body)
+	if err != nil {
 		return Record{}, fmt.Errorf("%w: %w", errForeign, err)
 	}
 	if r.Seq < 1 || r.Seq > maxSeq || r.LaneSeq < 0 || r.LaneSeq > r.Seq || (r.Lane == "") != (r.LaneSeq == 0) {

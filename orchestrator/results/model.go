@@ -74,16 +74,25 @@ type BootState struct {
 // Load derives the state of a run. Records must be in the order of Seq; those
 // that contradict earlier ones do no harm.
 func Load(records []Record) *Model {
-	m := &Model{lanes: map[string]*LaneState{}, boots: map[bootKey]*BootState{}, trials: map[SlotKey]*Trial{}, byCell: map[Cell][]*Trial{}}
+	m := newModel()
 	for i := range records {
 		m.add(&records[i])
 	}
-	for _, t := range m.Trials {
-		t.finish()
-	}
+	m.finish()
 	return m
 }
 
+func newModel() *Model {
+	return &Model{lanes: map[string]*LaneState{}, boots: map[bootKey]*BootState{}, trials: map[SlotKey]*Trial{}, byCell: map[Cell][]*Trial{}}
+}
+
+func (m *Model) finish() {
+	for _, t := range m.Trials {
+		t.finish()
+	}
+}
+
+// add takes a record over; it keeps nothing of r itself.
 func (m *Model) add(r *Record) {
 	if r.Lane != "" {
 		m.lane(r.Lane)

@@ -163,6 +163,25 @@ func (r *Run) State() (*State, error) {
 }
 
 func (j *Journal) onlyPlanned(p PlanSummary) {
+	stranger := p.stranger()
+	n := map[string]int{}
+	j.Records = slices.DeleteFunc(j.Records, func(r Record) bool {
+		what := stranger(&r)
+		if what == "" {
+			return false
+		}
+		n[what]++
+		j.Doubtful = append(j.Doubtful, r)
+		return true
+	})
+	for _, what := range slices.Sorted(maps.Keys(n)) {
+		j.Notes = append(j.Notes, fmt.Sprintf("%d records of %s are NOT counted: the plan of this run has no such thing", n[what], what))
+	}
+}
+
+// stranger names what the plan does not have of what a record is about, "" when
+// it has it.
+func (p PlanSummary) stranger() func(*Record) string {
 	lanes, cells := map[string]bool{}, map[Cell]bool{}
 	for _, t := range p.Targets {
 		lanes[t.Name] = true
@@ -170,25 +189,15 @@ func (j *Journal) onlyPlanned(p PlanSummary) {
 	for _, c := range p.Cells {
 		cells[c.Cell] = true
 	}
-	n := map[string]int{}
-	stranger := func(r Record) bool {
-		what := ""
+	return func(r *Record) string {
 		switch {
 		case len(lanes) > 0 && r.Lane != "" && !lanes[r.Lane]:
-			what = fmt.Sprintf("lane %q", r.Lane)
+			return fmt.Sprintf("lane %q", r.Lane)
 		case r.Slot != nil && r.Slot.Workload != "" && len(cells) > 0 && !cells[r.Slot.Cell]: // a note may be about a boot
-			what = fmt.Sprintf("cell %q", r.Slot.Cell)
+			return fmt.Sprintf("cell %q", r.Slot.Cell)
 		case r.Slot != nil && r.Lane != "" && r.Slot.Target != r.Lane:
-			what = fmt.Sprintf("target %q, written by lane %q", r.Slot.Target, r.Lane)
-		default:
-			return false
+			return fmt.Sprintf("target %q, written by lane %q", r.Slot.Target, r.Lane)
 		}
-		n[what]++
-		j.Doubtful = append(j.Doubtful, r)
-		return true
-	}
-	j.Records = slices.DeleteFunc(j.Records, stranger)
-	for _, what := range slices.Sorted(maps.Keys(n)) {
-		j.Notes = append(j.Notes, fmt.Sprintf("%d records of %s are NOT counted: the plan of this run has no such thing", n[what], what))
+		return ""
 	}
 }

@@ -149,6 +149,7 @@ type scanner struct {
 	id    string
 	alien string
 	buf   []byte
+	dec   decoder
 }
 
 func (s *scanner) note(format string, args ...any) {
@@ -214,7 +215,7 @@ func (s *scanner) line(no, size int, ended bool) {
 		}
 		s.note("%s", text)
 	}
-	rec, err := decodeLine(text)
+	rec, err := s.dec.line(text)
 	if err == nil {
 		if !ended {
 			s.clean = false // the next append must not join this line
