@@ -95,6 +95,9 @@ func TestSummaryProperties(t *testing.T) {
 		if s.CILow.OK() && s.CIHigh.OK() && s.CILow.Value > s.CIHigh.Value {
 			t.Fatalf("interval upside down: %+v", s)
 		}
+		if g := s.GeoMean; g.OK() && (g.Value < s.Min.Value || g.Value > s.Max.Value || s.CILow.OK() && s.CILow.Value > g.Value || s.CIHigh.OK() && s.CIHigh.Value < g.Value) {
+			t.Fatalf("geometric mean outside its values or its interval: %+v", s)
+		}
 	})
 }
 

@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 )
@@ -28,7 +29,7 @@ func Judge(c Case, r Rules) (Verdict, string) {
 		return Inconclusive, fmt.Sprintf("observed %s, %s; at least %d of each are needed", v.seen, c.sides(), r.MinBoots)
 	}
 	if !c.SE.OK() || !c.P.OK() {
-		return Inconclusive, fmt.Sprintf("observed %s, no interval: %s", v.seen, c.SE.Missing+c.P.Missing)
+		return Inconclusive, fmt.Sprintf("observed %s, no interval: %s", v.seen, cmp.Or(c.SE.Missing, c.P.Missing))
 	}
 	if c.MixedUp {
 		return Inconclusive, fmt.Sprintf("observed %s, but all boots of one kernel came before all of the other: order and kernel cannot be told apart", v.seen)
