@@ -3,6 +3,7 @@ package importer
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"kernsweep/orchestrator/results"
@@ -26,6 +27,7 @@ type Line struct {
 	Boots   int      `json:"boots"`
 	Failed  []string `json:"failed,omitempty"` // reasons
 	Metrics []string `json:"metrics"`          // "throughput Mbit/s, higher is better, primary"
+	Values  []string `json:"values,omitempty"` // of the primary metric, the first of them
 }
 
 // Name of the sweep that a new run gets.
@@ -57,6 +59,9 @@ func (m *Import) Describe() Described {
 				x.Failed = append(x.Failed, fmt.Sprintf("%s: %s: %s", m.where(t), t.more.outcome, t.more.reason))
 			}
 			for _, v := range m.of(t) {
+				if m.metric[v.metric].Primary && len(x.Values) <= mostValues {
+					x.Values = append(x.Values, m.figure(v))
+				}
 				if !metrics[t.cell][v.metric] {
 					metrics[t.cell][v.metric] = true
 					x.Metrics = append(x.Metrics, metricText(m.metric[v.metric]))
@@ -77,6 +82,18 @@ func (m *Import) Describe() Described {
 		}
 	}
 	return d
+}
+
+// figure as text, with its unit.
+func (m *Import) figure(v val) string {
+	if v.why != 0 {
+		return "n/a (" + m.names[v.why] + ")"
+	}
+	s := strconv.FormatFloat(v.v, 'g', 6, 64)
+	if v.n > 1 {
+		s = fmt.Sprintf("%s (mean of %d, sd %.3g)", s, v.n, v.sd)
+	}
+	return s
 }
 
 func (m *Import) whyMissing(c results.Cell) string {
@@ -123,7 +140,13 @@ func (d Described) Text() []string {
 		}
 	}
 	for _, c := range d.Cells {
-		out = append(out, fmt.Sprintf("cell      %s: %d trial(s) in %d boot(s)", c.Cell, c.Trials, c.Boots))
+		line := fmt.Sprintf("cell      %s: %d trial(s) in %d boot(s)", c.Cell, c.Trials, c.Boots)
+		if n := len(c.Values); n > mostValues {
+			line += ": " + strings.Join(c.Values[:mostValues], ", ") + ", …"
+		} else if n > 0 {
+			line += ": " + strings.Join(c.Values, ", ")
+		}
+		out = append(out, line)
 		for i, s := range c.Failed {
 			if i == mostFailed && len(c.Failed) > mostFailed+1 {
 				out = append(out, fmt.Sprintf("  … and %d more that failed", len(c.Failed)-i))
@@ -141,4 +164,7 @@ func (d Described) Text() []string {
 	return out
 }
 
-const mostFailed = 5 // reasons of one cell in a description
+const (
+	mostFailed = 5 // reasons of one cell in a description
+	mostValues = 8
+)

@@ -45,6 +45,8 @@ type Options struct {
 	Note       string
 	// Inherited is the plan of the run that is added to: its kernels may be the baseline.
 	Inherited results.PlanSummary
+
+	saidRuns int // Runs as asked for
 }
 
 // Dead is a kernel that did not boot, and why, as somebody told.
@@ -170,7 +172,7 @@ func (o Options) filled(f reader) Options {
 	o.Target = cmp.Or(o.Target, "imported")
 	o.Workload = cmp.Or(o.Workload, f.workload)
 	o.Scenario = cmp.Or(o.Scenario, "default")
-	o.Runs = cmp.Or(o.Runs, 5)
+	o.saidRuns, o.Runs = o.Runs, cmp.Or(o.Runs, 5)
 	return o
 }
 

@@ -3,6 +3,7 @@ package importer
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"kernsweep/orchestrator/results"
@@ -69,6 +70,8 @@ func (m *Import) iperfTrials(kernel string, file int, p piece, r *iperf.Report) 
 			t.more.outcome, t.more.reason = results.Failed, noFinal(r)
 		case err != nil:
 			t.more.outcome, t.more.reason = results.Invalid, err.Error()
+		case total.Streams > 1 && withItself(p.text):
+			t.more.outcome, t.more.reason = results.Invalid, "both directions on one machine: which stream went which way cannot be told"
 		case total.Bytes == 0:
 			t.more.outcome, t.more.reason = results.Failed, "0 bytes arrived"
 		}
@@ -85,6 +88,27 @@ func (m *Import) iperfTrials(kernel string, file int, p piece, r *iperf.Report) 
 		}
 	}
 	return nil
+}
+
+var ends = regexp.MustCompile(`(?m) local (\S+) port \d+ connected with (\S+) port|^\d{14}[\d.]*,([^,]+),\d+,([^,]+),`)
+
+// withItself says that iperf2 -d or -r ran between two processes of one machine,
+// where endpoints do not tell the directions apart.
+func withItself(text string) bool {
+	if !strings.Contains(text, "Client connecting to") || !strings.Contains(text, "Server listening on") && !csvLine.MatchString(lastLine(text)) {
+		return false
+	}
+	for _, g := range ends.FindAllStringSubmatch(text, -1) {
+		if g[1] != g[2] || g[3] != g[4] {
+			return false
+		}
+	}
+	return true
+}
+
+func lastLine(text string) string {
+	text = strings.TrimRight(text, "\n")
+	return text[strings.LastIndexByte(text, '\n')+1:]
 }
 
 // bothWays are the directions of a run that has two, else "" for any.

@@ -102,6 +102,7 @@ type splitter struct {
 	server  bool   // the log is a server's
 	banner  bool   // a banner was seen
 	figures bool   // in this piece
+	quoted  bool   // what follows is the server's output, which the client repeats
 	joining bool   // "Client connecting" in a server's log: -d or -r goes the other way
 	streams map[string]*stream
 }
@@ -116,6 +117,9 @@ func (s *splitter) take(n int, line string) {
 	t := strings.TrimLeft(line, "> \t")
 	id, start, end, ok := figuresOf(line)
 	switch {
+	case s.quoted && !strings.HasPrefix(t, "Connecting to host"):
+	case strings.HasPrefix(t, "Server output:") && s.figures:
+		s.quoted = true
 	case ok:
 		if !s.banner && s.again(id, start, end) {
 			s.cut(n)
@@ -188,14 +192,15 @@ func (s *splitter) cut(next int) {
 		}
 		s.pieces = append(s.pieces, p)
 	}
-	s.from, s.figures, s.joining, s.streams = next, false, false, nil
+	s.from, s.figures, s.joining, s.quoted, s.streams = next, false, false, false, nil
 }
 
 // figuresOf reads id and interval of a line of figures, text or CSV.
 func figuresOf(line string) (id string, start, end float64, ok bool) {
 	m := figureLine.FindStringSubmatch(line)
 	if c := csvLine.FindStringSubmatch(line); c != nil {
-		m = []string{"", c[1] + " " + c[2] + " " + c[3], c[4], c[5]}
+		// A client's CSV has the server's report of the same stream, with more fields.
+		m = []string{"", fmt.Sprint(c[1], " ", c[2], " ", c[3], " ", strings.Count(line, ",")), c[4], c[5]}
 	}
 	if m == nil || strings.EqualFold(m[1], "ID") {
 		return "", 0, 0, false

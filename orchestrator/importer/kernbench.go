@@ -3,12 +3,17 @@ package importer
 import (
 	"fmt"
 	"math"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"kernsweep/orchestrator/results"
 	"kernsweep/workloads"
 	"kernsweep/workloads/kernbench"
 )
+
+// performing is what the script says on the terminal, and not in its log.
+var performing = regexp.MustCompile(`(?m)^Performing (\d+) runs of`)
 
 // readKernbench takes every load level of every session for one trial, whose
 // values are averages over the script's runs. Figures that the script pooled
@@ -17,6 +22,13 @@ func readKernbench(m *Import, file int, text string) error {
 	logs, err := kernbench.Read(strings.NewReader(text))
 	if err != nil {
 		return err
+	}
+	if g := performing.FindStringSubmatch(text); g != nil && m.o.saidRuns == 0 {
+		if n, err := strconv.Atoi(g[1]); err == nil && n > 0 && n < 1000 {
+			defer func(was int) { m.o.Runs = was }(m.o.Runs)
+			m.o.Runs = n
+			m.say("kernbench: %s says that each average is over %d runs", shown(m.files[file].Name), n)
+		}
 	}
 	releases := map[string]bool{}
 	for _, l := range logs {
@@ -45,7 +57,9 @@ func readKernbench(m *Import, file int, text string) error {
 			return err
 		}
 	}
-	m.say("kernbench: each average is taken to be over %d runs, which the log does not say (--runs-per-average)", m.o.Runs)
+	if !performing.MatchString(text) || m.o.saidRuns > 0 {
+		m.say("kernbench: each average is taken to be over %d runs, which the log does not say (--runs-per-average)", m.o.Runs)
+	}
 	return nil
 }
 
