@@ -45,6 +45,9 @@ main() {
 	file mounts /proc/mounts
 	file loadavg /proc/loadavg
 	file clocksource /sys/devices/system/clocksource/clocksource0/current_clocksource
+	file numa /sys/devices/system/node/online
+	section net
+	values /sys/class/net/*/speed # in Mbit/s; an interface that is down has none
 
 	section sched
 	values /proc/sys/kernel/sched_* /proc/sys/kernel/rr_interval /proc/sys/kernel/iso_cpu \
@@ -102,7 +105,9 @@ main() {
 	if [ -r /proc/config.gz ]; then
 		file config.gz /proc/config.gz
 	else
-		file config "/boot/config-$(uname -r)"
+		for f in "/boot/config-$(uname -r)" "/lib/modules/$(uname -r)/config" "/lib/modules/$(uname -r)/build/.config"; do
+			file config "$f" && break
+		done
 	fi
 	section dmesg
 	if head -c 1 </dev/null >/dev/null 2>&1; then
