@@ -171,10 +171,14 @@ func (j *judging) findings(c *claim) {
 		if !f.About(c.b.cell, c.a.cell.Kernel) || f.Metric != "" && f.Metric != c.Metric.Name {
 			continue
 		}
-		c.Comparison.Findings = append(c.Comparison.Findings, f.Finding)
+		said := f.Finding
+		if f.Kernel != "" && f.Against == "" && c.a.cell.Kernel != c.b.cell.Kernel {
+			said.Text = f.Kernel + ": " + f.Text
+		}
+		c.Comparison.Findings = append(c.Comparison.Findings, said)
 		// One about a boot, or counted over trials, took its values out already.
 		if f.Hard && f.Boot == 0 && f.Trials == 0 && c.spoilt == "" {
-			c.spoilt = f.Text
+			c.spoilt = said.Text
 		}
 	}
 	for _, s := range []*side{&c.a, &c.b} {
