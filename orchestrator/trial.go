@@ -149,6 +149,7 @@ type trial struct {
 	ended    bool           // the ended record is written …
 	how      results.Record // … and this is it
 	notes    []string
+	drifted  []string       // knobs that did not stay as they were set
 	resumed  []results.Task // what its agents had begun under the controller before
 }
 
@@ -263,6 +264,7 @@ func (t *trial) setKnobs(ctx context.Context) (restore func(), err error) {
 			return // the target is somebody else's now
 		}
 		for _, k := range slices.Backward(set) {
+			t.drifted = append(t.drifted, k.Drifted(ctx, t.target.Held)...)
 			if err := k.Restore(ctx, t.target.Held); err != nil {
 				t.note(ctx)(fmt.Sprintf("knob %s is not restored to %s yet: %v", k.Path, k.Old, err))
 				t.owed = append(t.owed, owing{k, t.record.BootID})

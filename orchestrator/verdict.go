@@ -3,7 +3,6 @@ package orchestrator
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,7 +12,6 @@ import (
 	"kernsweep/orchestrator/results"
 	"kernsweep/targets"
 	"kernsweep/workloads"
-	"kernsweep/workloads/vmstat"
 )
 
 // writeEnded makes durable how the trial ended, before anything is collected
@@ -50,9 +48,11 @@ func (t *trial) end(ctx context.Context, err error) {
 }
 
 // judge reads the evidence and fills in the verdict. The first cause wins:
-// what ended the run, then what happened to the machine, then the raw files.
+// what ended the run, then what happened to the machine, then the raw files, then
+// the rules of validity.
 func (t *trial) judge(ctx context.Context, runErr error, rec *results.Record) {
 	rec.Outcome, rec.Reason = t.classify(ctx, runErr)
+	moved := runErr
 	if e := t.crash(); e != nil && rec.Outcome != results.Interrupted {
 		rec.Outcome, rec.Reason = results.BootFailed, e.Stage+" during the trial: "+e.Line
 	}
@@ -61,33 +61,27 @@ func (t *trial) judge(ctx context.Context, runErr error, rec *results.Record) {
 	if rec.Outcome == results.OK || rec.Outcome == results.Failed {
 		if err := targets.Recheck(check, t.target.Held, t.record); err != nil {
 			rec.Outcome, rec.Reason = t.classify(ctx, err)
+			moved = err
 		}
 	}
 	if rec.Outcome == results.NotApplicable {
 		return // it did not run: there is nothing to read
 	}
+	seen := t.witness()
+	if rec.Outcome == results.OK || rec.Outcome == results.Failed {
+		if err := t.lookAgain(check, &seen); err != nil {
+			rec.Collect = "kernel log: " + err.Error()
+		}
+	}
 	parsed, err := t.scenario.Run.Parse(os.DirFS(t.dir))
 	parsed.Notes = append(parsed.Notes, t.notes...)
 	if rec.Outcome == results.OK {
 		rec.Outcome, rec.Reason = t.classify(ctx, err)
-		if warn, notes, err := t.complaints(check); err != nil {
-			rec.Collect = "kernel log: " + err.Error()
-		} else {
-			parsed.Warnings = append(parsed.Warnings, warn...)
-			parsed.Notes = append(parsed.Notes, notes...)
-		}
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) { // a trial that never began has no files
 		rec.Collect = err.Error()
 	}
-	snaps, serr := t.snapshots()
-	if serr != nil {
-		rec.Collect = "spool: " + serr.Error()
-	}
-	rec.Summary = activity(snaps)
-	if why := vmstat.CPUsChanged(snaps); why != "" && rec.Outcome == results.OK {
-		rec.Outcome, rec.Reason = results.Invalid, why
-	}
 	rec.Parsed = &parsed
+	t.believe(ctx, rec, seen, err, moved)
 	if rec.Outcome == results.Lost && t.how.Outcome == results.Failed {
 		// How the trial ended stands; what was lost afterwards stands beside it (law 3).
 		rec.Outcome, rec.Reason, rec.Collect = results.Failed, t.how.Reason, rec.Reason
@@ -116,26 +110,6 @@ func (t *trial) crash() *targets.ConsoleEvent {
 		}
 	}
 	return nil
-}
-
-// complaints are what the kernel said against the trial; they go on file whole
-// as dmesg-new.txt.
-func (t *trial) complaints(ctx context.Context) (warn, notes []string, err error) {
-	now, err := targets.ReadKernelLog(ctx, t.target.Held)
-	if err != nil {
-		return nil, nil, err
-	}
-	d := now.Since(t.before)
-	if len(d.New) > 0 {
-		err = os.WriteFile(filepath.Join(t.dir, "dmesg-new.txt"), []byte(strings.Join(d.New, "\n")+"\n"), 0o666)
-	}
-	if len(d.Signs) > 0 {
-		warn = append(warn, fmt.Sprintf("the kernel complained %d times, first: %s", len(d.Signs), d.Signs[0].Line))
-	}
-	if d.TaintBefore != d.TaintAfter {
-		warn = append(warn, fmt.Sprintf("the kernel's taint went from %s to %s", d.TaintBefore, d.TaintAfter))
-	}
-	return warn, d.Notes, err
 }
 
 // classify turns an error into an outcome and its reason.

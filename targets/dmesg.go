@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
+	"time"
 )
 
 // KernelLog is a kernel's log at one moment: the mark before a trial, and what
@@ -13,6 +15,24 @@ type KernelLog struct {
 	Text    []byte
 	Taint   string // /proc/sys/kernel/tainted; "" unknown
 	Missing string // why there is no text (law 6); "" when there is
+	// Uptime of the target in seconds, 0 when it is not known: it was read between
+	// Asked and Answered.
+	Uptime          float64
+	Asked, Answered time.Time
+}
+
+// Elapsed is how many seconds passed on the target since an earlier look, and the
+// least and the most that passed here meanwhile. Of the two clocks here the
+// monotonic one leaves out a suspension, and the time of day may be set: both
+// bound the time. ok is false when a look did not tell the uptime.
+func (l KernelLog) Elapsed(before KernelLog) (there, least, most float64, ok bool) {
+	if l.Uptime == 0 || before.Uptime == 0 || before.Answered.IsZero() || l.Asked.IsZero() {
+		return 0, 0, 0, false
+	}
+	wall := func(a, b time.Time) float64 { return b.Round(0).Sub(a.Round(0)).Seconds() }
+	least = min(l.Asked.Sub(before.Answered).Seconds(), wall(before.Answered, l.Asked))
+	most = max(l.Answered.Sub(before.Asked).Seconds(), wall(before.Asked, l.Answered))
+	return l.Uptime - before.Uptime, max(0, least), most, true
 }
 
 // LogDelta is what a kernel said between two moments.
@@ -24,19 +44,27 @@ type LogDelta struct {
 	Notes       []string // what makes the delta incomplete
 }
 
-const logScript = `cat /proc/sys/kernel/tainted 2>/dev/null || echo
+const logScript = `up=
+read -r up rest </proc/uptime
+echo "$up"
+cat /proc/sys/kernel/tainted 2>/dev/null || echo
 dmesg 2>&1`
 
 // ReadKernelLog reads the log and the taint with one exec; nothing is cleared.
 // Its error is the link's; a log that may not be read is Missing.
 func ReadKernelLog(ctx context.Context, conn Conn) (KernelLog, error) {
 	var out bytes.Buffer
+	asked := time.Now()
 	e, err := conn.Run(ctx, Cmd{Argv: []string{"sh", "-c", logScript}, Stdout: limited(&out, maxProbe)})
 	if err != nil {
 		return KernelLog{}, err
 	}
-	taint, text, _ := bytes.Cut(out.Bytes(), []byte("\n"))
-	l := KernelLog{Taint: strings.TrimSpace(string(taint)), Text: text}
+	up, rest, _ := bytes.Cut(out.Bytes(), []byte("\n"))
+	taint, text, _ := bytes.Cut(rest, []byte("\n"))
+	l := KernelLog{Taint: strings.TrimSpace(string(taint)), Text: text, Asked: asked, Answered: time.Now()}
+	if s, err := strconv.ParseFloat(string(bytes.TrimSpace(up)), 64); err == nil && s > 0 && s < 1e10 {
+		l.Uptime = s
+	}
 	if !e.OK() || len(bytes.TrimSpace(text)) == 0 {
 		l.Missing = strings.TrimSpace(fmt.Sprintf("dmesg %s: %s", e, firstLine(text)))
 		l.Text = nil

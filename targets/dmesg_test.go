@@ -52,8 +52,16 @@ func TestKernelLogDeltaEdges(t *testing.T) {
 
 func TestReadKernelLog(t *testing.T) {
 	l, err := ReadKernelLog(t.Context(), shellConn{[]string{"sh"}})
-	if err != nil || l.Taint == "" || (l.Text == nil) != (l.Missing != "") {
+	if err != nil || l.Taint == "" || (l.Text == nil) != (l.Missing != "") || l.Uptime <= 0 {
 		t.Errorf("%v %+v", err, l)
+	}
+	later, err := ReadKernelLog(t.Context(), shellConn{[]string{"sh"}})
+	there, least, most, ok := later.Elapsed(l)
+	if err != nil || !ok || there < least-0.02 || there > most+0.02 {
+		t.Errorf("%v: %g s there, %g to %g s here, %v", err, there, least, most, ok)
+	}
+	if _, _, _, ok := later.Elapsed(KernelLog{}); ok {
+		t.Error("a look that never was tells the time")
 	}
 }
 

@@ -51,7 +51,7 @@ func steadyCPUs(s *wire.Spool) error {
 		return &InvalidError{Reason: why}
 	}
 	if pages, ok := vmstat.SwapTraffic(s.Snapshots); ok && pages > 0 {
-		return &InvalidError{Reason: fmt.Sprintf("%d pages were swapped during the run: the figures measure the swap device", pages)}
+		return &InvalidError{Reason: vmstat.Swapped(pages)}
 	}
 	return nil
 }

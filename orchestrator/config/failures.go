@@ -21,7 +21,17 @@ type Failures struct {
 	BackoffMax time.Duration `hcl:"backoff_max,optional" doc:"longest pause (default 5m)"`
 	// Infrastructure names what a boot may end in without the kernel being blamed.
 	Infrastructure []string `hcl:"infrastructure,optional" doc:"what a boot may end in, or be cut off by during a trial, without the kernel being blamed: it is tried again instead, and its trials are lost if that does not help. As the report names it: \"hang\", \"unreachable\", \"unexpected restart\", …; \"timeout\" is a trial that ran into its deadline; a panic is the kernel's unless \"panic\" stands here (default: none)"`
+	// KernelComplaint says what a new complaint in the kernel's log makes of a trial:
+	// "warn": errors that spoil a figure make it invalid, others are a warning;
+	// "fail": any of them is a failure of the workload.
+	KernelComplaint string `hcl:"kernel_complaint,optional" doc:"what a new complaint in the kernel's log makes of a trial that ended well: \"warn\": an error that spoils figures (flash or I/O error, oops, hung task, out of memory, …) makes it invalid, any other, such as a WARNING, stands beside the figure; \"fail\": any complaint makes it failed (default \"warn\")"`
 }
+
+// What Failures.KernelComplaint may be.
+const (
+	ComplaintWarns = "warn"
+	ComplaintFails = "fail"
+)
 
 // Excuses says that what a boot ended in (targets.BootError.Stage) counts as
 // infrastructure.
@@ -30,7 +40,7 @@ func (f Failures) Excuses(stage string) bool { return slices.Contains(f.Infrastr
 const maxRetries = 100
 
 func defaultFailures() Failures {
-	return Failures{Retries: 1, Backoff: 5 * time.Second, BackoffMax: 5 * time.Minute}
+	return Failures{Retries: 1, Backoff: 5 * time.Second, BackoffMax: 5 * time.Minute, KernelComplaint: ComplaintWarns}
 }
 
 // Timeout in Failures.Infrastructure is a trial that ran into its deadline.
@@ -65,6 +75,11 @@ func (l *loader) failures(m *body, f Failures) Failures {
 		f.BackoffMax = f.Backoff
 	default:
 		l.atAttr(in.body, "backoff_max", fmt.Sprintf("must not be shorter than backoff, which is %s", f.Backoff))
+	}
+	if words := []string{ComplaintWarns, ComplaintFails}; !contains(words, f.KernelComplaint) {
+		a := in.body.attrs["kernel_complaint"]
+		l.value(posOf(a.expr.Range()), didYouMean(f.KernelComplaint, words, "there are "+quoted(words)),
+			"%q is nothing that follows a kernel's complaint", f.KernelComplaint)
 	}
 	for i, word := range f.Infrastructure {
 		if a := in.body.attrs["infrastructure"]; !contains(stages(), word) {

@@ -44,6 +44,8 @@ class "flaky" {
   failures {
     retries        = 3
     infrastructure = ["hang", "machine ended"]
+
+    kernel_complaint = "fail"
   }
 }
 target "plain" { host = "a" }
@@ -56,12 +58,13 @@ target "router" {
 	if ds.HasErrors() {
 		t.Fatal(ds)
 	}
-	want := Failures{Retries: 1, Backoff: 5 * time.Second, BackoffMax: 5 * time.Minute}
+	want := Failures{Retries: 1, Backoff: 5 * time.Second, BackoffMax: 5 * time.Minute, KernelComplaint: ComplaintWarns}
 	if d := cmp.Diff(want, lab.Target("plain").Failures); d != "" {
 		t.Error("without a block:", d)
 	}
 	r := lab.Target("router")
-	want = Failures{Retries: 3, Backoff: 10 * time.Minute, BackoffMax: 10 * time.Minute, Infrastructure: []string{"hang", "machine ended"}}
+	want = Failures{Retries: 3, Backoff: 10 * time.Minute, BackoffMax: 10 * time.Minute, Infrastructure: []string{"hang", "machine ended"},
+		KernelComplaint: ComplaintFails}
 	if d := cmp.Diff(want, r.Failures); d != "" || r.Quarantine != 5 {
 		t.Error("inherited:", d, r.Quarantine)
 	}

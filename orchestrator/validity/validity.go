@@ -5,10 +5,6 @@
 // contacts nothing.
 package validity
 
-import (
-	"kernsweep/orchestrator/results"
-)
-
 // Rule is a row of the table of rules.
 type Rule struct {
 	Name      string
@@ -17,8 +13,12 @@ type Rule struct {
 	Why       string // one sentence: what it would mean to ignore it
 }
 
-// Run applies the rules that need more than one trial: about cells, pairs of
-// kernels, and targets.
-func Run(run *results.Run, s *results.State) []results.Found {
-	return nil
+// Rules is the whole table: the rules about a single trial, then those that need
+// more than one.
+func Rules() []Rule {
+	var all []Rule
+	for _, r := range trialRules() {
+		all = append(all, r.Rule)
+	}
+	return append(all, runRules()...)
 }

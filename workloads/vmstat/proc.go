@@ -1,6 +1,7 @@
 package vmstat
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -140,4 +141,9 @@ func CPUs(snaps []wire.Snapshot) int {
 		}
 	}
 	return 0
+}
+
+// Swapped says what it means that pages were swapped.
+func Swapped(pages uint64) string {
+	return fmt.Sprintf("%d pages were swapped during the run: the figures measure the swap device", pages)
 }

@@ -254,19 +254,55 @@ func TestCSVProperty(t *testing.T) {
 	})
 }
 
-func TestDoubts(t *testing.T) {
-	calm := []wire.Snapshot{snap(0, "0 0 0 0 0 0 0 0", "ctxt 0\nprocs_running 1\n"), snap(10, "900 0 50 50 0 0 0 0", "ctxt 5000\nprocs_running 9\n")}
-	if got := Doubts(calm); got != nil {
-		t.Errorf("%q", got)
+func TestSpent(t *testing.T) {
+	snaps := []wire.Snapshot{snap(0, "0 0 0 0 0 0 0 0", "procs_running 4\n"), snap(10, "600 200 50 25 25 25 25 50", "procs_running 1\n")}
+	got, ok := Spent(snaps)
+	if !ok || got != (CPUTime{User: 8, System: 0.5, IRQ: 0.5, Idle: 0.5, Total: 10}) || got.Busy() != 95 {
+		t.Errorf("%+v %v", got, ok)
 	}
-	odd := []wire.Snapshot{snap(0, "0 0 0 0 0 0 0 0", "ctxt 0\nprocs_running 4\n"), snap(10, "900 0 50 0 0 0 0 50", "ctxt 48\nprocs_running 1\n")}
-	got := strings.Join(Doubts(odd), "\n")
-	for _, want := range []string{"2 other tasks", "5.0 % of the CPU time", "only 4.8 context switches a second on 1.0 busy"} {
-		if !strings.Contains(got, want) {
-			t.Errorf("no %q in %q", want, got)
+	if n, ok := Runnable(snaps[0]); n != 2 || !ok {
+		t.Errorf("%d runnable, %v", n, ok)
+	}
+	if n, ok := Runnable(snaps[1]); n != 0 || !ok {
+		t.Errorf("%d runnable, %v", n, ok)
+	}
+	for name, odd := range map[string][]wire.Snapshot{"one": snaps[:1], "none": nil, "no tick": {snaps[0], snaps[0]}, "no file": {{}, {}}} {
+		if _, ok := Spent(odd); ok {
+			t.Errorf("%s: something was spent", name)
+		}
+		if _, _, ok := Busiest(odd); ok {
+			t.Errorf("%s: a CPU was busy", name)
 		}
 	}
-	if Doubts(calm[:1]) != nil {
-		t.Error("one snapshot tells nothing")
+	if _, ok := Runnable(wire.Snapshot{}); ok {
+		t.Error("no file tells how many are runnable")
+	}
+}
+
+func TestBusiestCPU(t *testing.T) {
+	at := func(a, b string) wire.Snapshot {
+		return wire.Snapshot{Stat: []byte("cpu 0 0 0 0\ncpu0 " + a + "\ncpu1 " + b + "\n")}
+	}
+	cpu, got, ok := Busiest([]wire.Snapshot{at("0 0 0 0", "0 0 0 0"), at("10 0 0 90", "80 0 5 15")})
+	if !ok || cpu != "cpu1" || got.Busy() != 85 {
+		t.Errorf("%s %+v %v", cpu, got, ok)
+	}
+}
+
+func TestSchedStat(t *testing.T) {
+	const cpus = "\ncpu0 0 0 5 1 9 8 100 2000 30\ncpu1 0 0 5 1 9 8 100 4000 50"
+	for text, want := range map[string]string{
+		"version 15\ntimestamp 4294" + cpus:   "",
+		"version 14" + cpus:                   "",
+		"version 12" + cpus:                   "/proc/schedstat is of a version without nanoseconds",
+		"version 15":                          "/proc/schedstat names no CPU",
+		"version 15\ncpu0 0 0 0 0 0 0 1 -2 3": "/proc/schedstat has a line without numbers",
+		"":                                    "this kernel has no /proc/schedstat",
+		"cpu0":                                "/proc/schedstat is of a version without nanoseconds",
+	} {
+		s, why := ReadSchedStat(text)
+		if why != want || why == "" && s != (SchedStat{DelayNS: 6000, Slices: 80, CPUs: 2}) {
+			t.Errorf("%q: %+v, %q", text, s, why)
+		}
 	}
 }
