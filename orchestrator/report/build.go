@@ -92,7 +92,7 @@ func (b *builder) target(p results.PlannedTarget) Target {
 		if l.Name != p.Name {
 			continue
 		}
-		t.Ended, t.Taken, t.Cut = !l.Ended.IsZero(), l.Taken, l.Cut
+		t.Ended, t.Taken, t.Cut, t.Enough = !l.Ended.IsZero(), l.Taken, l.Cut, l.Enough
 		if l.Quarantined {
 			t.Quarantined = l.Reason
 			if t.Quarantined == "" {

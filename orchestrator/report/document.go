@@ -41,6 +41,7 @@ type Target struct {
 	Quarantined string                  `json:"quarantined,omitempty"` // why; "" = it is not
 	Taken       string                  `json:"taken,omitempty"`       // another controller got the target in the middle
 	Cut         *results.Cut            `json:"cut,omitempty"`         // what --until left out; absent: nothing
+	Enough      *results.Enough         `json:"enough,omitempty"`      // boots = "auto" came to its end; absent: it did not
 	Ended       bool                    `json:"ended"`                 // the lane came to its end
 	Outcomes    map[results.Outcome]int `json:"outcomes"`              // of slots, by their final state, warm-ups left out
 	NotRun      int                     `json:"not_run"`               // planned slots the journal knows nothing of

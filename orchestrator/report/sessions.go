@@ -173,6 +173,12 @@ func sessionList(src *source, width int) section {
 				t.Name, t.Cut.Until.Local().Format("2006-01-02 15:04 MST"), t.Cut.Block, t.Cut.Trials, d.Run.Name)
 		}
 	}
+	for _, t := range d.Targets {
+		if e := t.Enough; e != nil {
+			s.say(width, "  ", "ENOUGH on %s after %d blocks (boots = \"auto\"): the widest primary 95 %% interval was ±%.3g %% then (%s), ±%.3g %% was asked for; nothing but widths decided.",
+				t.Name, e.Blocks, 100*e.HalfWidth, e.Widest, 100*e.Wanted)
+		}
+	}
 	for _, x := range d.Later {
 		s.say(width, "  ", "%s: %d trial(s) were skipped at first, and measured by a later session: %s", x.Target, x.Trials, x.Cause)
 	}
