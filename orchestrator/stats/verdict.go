@@ -163,6 +163,8 @@ func sign(v float64) string {
 // percent of a share with one decimal, more where that would show nothing.
 func percent(share float64) string {
 	switch p := 100 * share; {
+	case math.IsInf(p, 0):
+		return "beyond measure"
 	case p != 0 && math.Abs(p) < 0.05:
 		return fmt.Sprintf("%.1g %%", p)
 	case math.Abs(p) >= 1e5:
@@ -172,6 +174,11 @@ func percent(share float64) string {
 	}
 }
 
-func figure(v float64) string { return fmt.Sprintf("%.3g", v) }
+func figure(v float64) string {
+	if math.IsInf(v, 0) {
+		return "beyond measure"
+	}
+	return fmt.Sprintf("%.3g", v)
+}
 
 func pText(p float64) string { return fmt.Sprintf("%.2g", p) }
