@@ -72,7 +72,11 @@ func fewSwitchesFound(v *view) []results.Found {
 		if v.inLowPair(c) {
 			continue // said with its pairs
 		}
-		f := c.about(fmt.Sprintf("%.3g context switches a second: what was measured with this kernel is not attributable to its scheduling decisions", rate))
+		text := "%.3g context switches a second: a throughput difference would not be attributable to scheduling decisions"
+		if c.claimed && !c.imported { // the other kernel's are more
+			text = "%.3g context switches a second: the scheduler of this kernel decided next to nothing here"
+		}
+		f := c.about(fmt.Sprintf(text, rate))
 		f.Evidence = evidence
 		out = append(out, f)
 	}

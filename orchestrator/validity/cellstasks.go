@@ -70,7 +70,8 @@ func impossible(a *results.Attempt, tasks []string, cpus int) (took, bound float
 	return took, bound
 }
 
-// keptCPU looks for one task that kept a CPU while others shared the rest.
+// keptCPU looks, trial by trial, for one task that kept a CPU while others shared
+// the rest.
 func keptCPU(v *view) []results.Found {
 	var out []results.Found
 	for i := range v.cells {
@@ -78,45 +79,55 @@ func keptCPU(v *view) []results.Found {
 		if c.kind != kindCrunch || c.mode() != parallel {
 			continue
 		}
-		shares, fair, cpus := c.shares()
-		if len(shares) == 0 || len(shares) <= cpus {
-			continue
+		tasks, n, evidence := tasksOf(c.names), 0, ""
+		for _, a := range c.trials {
+			shares, fair, cpus := sharesOf(a, tasks, c.side.cpus())
+			if len(shares) <= cpus {
+				continue
+			}
+			most, least := slices.Max(shares), slices.Min(shares)
+			lucky := slices.Index(shares, most)
+			if most <= ownCPU || least >= unfair || most <= fair[lucky]+aboveFair {
+				continue
+			}
+			if n++; n > 1 {
+				continue
+			}
+			var words []string
+			for k, t := range tasks {
+				words = append(words, fmt.Sprintf("%s %.1f %%", t, 100*shares[k]))
+			}
+			evidence = fmt.Sprintf("%s of a CPU each, on %d CPU(s); fair would have been %.1f %% for %s", strings.Join(words, ", "), cpus, 100*fair[lucky], tasks[lucky])
 		}
-		most, least := slices.Max(shares), slices.Min(shares)
-		at := slices.Index(shares, most)
-		if most <= ownCPU || least >= unfair || most <= fair[at]+aboveFair {
+		if n == 0 {
 			continue
-		}
-		var words []string
-		for k, t := range tasksOf(c.names) {
-			words = append(words, fmt.Sprintf("%s %.1f %%", t, 100*shares[k]))
 		}
 		f := c.about("one task kept a CPU to itself while the others shared: single times measure who was lucky")
-		f.Evidence = fmt.Sprintf("user time in the time it took: %s, on %d CPU(s); a fair share would have been %.1f %%", strings.Join(words, ", "), cpus, 100*fair[at])
+		f.Evidence, f.Trials = fmt.Sprintf("in %d of %d trials, first: %s", n, len(c.trials), evidence), n
 		out = append(out, f)
 	}
 	return out
 }
 
-// shares are user / wall of each task, and what each would have had if all CPUs
-// were shared fairly all the time. CPUs that are not on file are counted by the
-// work that was done on them.
-func (c *cellView) shares() (shares, fair []float64, cpus int) {
+// sharesOf are user / wall of each task of a trial, and what each would have had
+// if all CPUs were shared fairly all the time; nil where one is not known. CPUs
+// that are not on file are counted by the work that was done on them.
+func sharesOf(a *results.Attempt, tasks []string, cpus int) (shares, fair []float64, n int) {
 	var users []float64
 	var sum, longest float64
-	for _, t := range tasksOf(c.names) {
-		u, okU := c.value(t + ".user")
-		w, okW := c.value(t + ".wall")
-		if !okU || !okW || !(u > 0) || !(w > 0) {
+	for _, t := range tasks {
+		u, whyU := a.Value(t + ".user")
+		w, whyW := a.Value(t + ".wall")
+		if whyU != "" || whyW != "" || !stats.Num(u.Value/w.Value).OK() || !(u.Value > 0) {
 			return nil, nil, 0
 		}
-		users, shares = append(users, u), append(shares, u/w)
-		sum, longest = sum+u, max(longest, w)
+		users, shares = append(users, u.Value), append(shares, u.Value/w.Value)
+		sum, longest = sum+u.Value, max(longest, w.Value)
 	}
-	if cpus = c.side.cpus(); cpus == 0 {
-		cpus = int(math.Ceil(sum/longest - 0.05))
+	if cpus == 0 {
+		cpus = max(1, int(math.Ceil(sum/longest-0.05)))
 	}
-	return shares, fairShares(users, max(1, cpus)), cpus
+	return shares, fairShares(users, cpus), cpus
 }
 
 // fairShares of tasks that begin together and need so many seconds of computing:

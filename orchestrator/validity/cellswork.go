@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"kernsweep/orchestrator/results"
+	"kernsweep/orchestrator/stats"
 )
 
 // Thresholds of the rules about fixed work.
@@ -88,9 +89,8 @@ func sameTasks(seq, par *cellView) (ratio float64, excuse string) {
 	if !slices.Equal(tasks, tasksOf(par.names)) || !sameChecksums(seq, par) {
 		return 0, ""
 	}
-	a, okA := seq.sum(tasks, ".user")
-	b, okB := par.sum(tasks, ".user")
-	if !okA || !okB || !(a > 0) || !(b > 0) {
+	a, b := seq.userTime(tasks), par.userTime(tasks)
+	if !(a > 0) || !(b > 0) {
 		return 0, ""
 	}
 	if ratio = a / b; ratio >= 1-sameWork {
@@ -108,6 +108,32 @@ func sameTasks(seq, par *cellView) (ratio float64, excuse string) {
 		return ratio, "the task that stays in its CPU's own cache did not, so the others may have waited for caches and memory that they share"
 	}
 	return ratio, ""
+}
+
+// userTime is the median over trials of their tasks' user time together, 0 when
+// no trial has it of all. Old tables print the total of the first trial.
+func (c *cellView) userTime(tasks []string) float64 {
+	var totals []float64
+	for _, a := range c.trials {
+		total := 0.0
+		for _, t := range tasks {
+			x, why := a.Value(t + ".user")
+			if why != "" {
+				x.Value = math.NaN()
+			}
+			total += x.Value
+		}
+		if stats.Num(total).OK() {
+			totals = append(totals, total)
+		}
+	}
+	switch {
+	case len(totals) == 0:
+		return 0
+	case c.imported:
+		return totals[0]
+	}
+	return stats.Quantile(totals, 0.5)
 }
 
 // sameChecksums is false when the tasks' results prove that the work was not the

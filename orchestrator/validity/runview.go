@@ -36,7 +36,7 @@ type cellView struct {
 	trials []*results.Attempt
 	boots  int
 	// claimed: it is compared with another kernel, or was imported to be judged.
-	claimed bool
+	claimed, imported bool
 }
 
 // side is a kernel of a target with its boots that are ok.
@@ -85,7 +85,7 @@ func newView(run *results.Run, s *results.State) *view {
 	}
 	for i := range v.cells {
 		c := &v.cells[i]
-		c.claimed = c.claimed || v.imported
+		c.imported, c.claimed = v.imported, c.claimed || v.imported
 		if base := v.find(c, c.Baseline, c.Scenario); base != nil && base != c {
 			c.claimed, base.claimed = true, true
 		}
