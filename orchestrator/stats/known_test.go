@@ -2,6 +2,7 @@ package stats
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	upstream "github.com/aclements/go-moremath/stats"
@@ -237,4 +238,18 @@ func TestAlignedRanksAgreeWithR(t *testing.T) {
 	c := Compare(Sample{Values: []float64{100.2, 99.5, 102.9, 110.4, 113.9}, Session: []int{1, 1, 1, 2, 2}},
 		Sample{Values: []float64{103.1, 99.9, 101.1, 109.9, 114.0, 112.2}, Session: []int{1, 1, 1, 2, 2, 2}})
 	close9(t, "p_u", c.PU, 0.77)
+}
+
+// summary(lm(log(v) ~ factor(session) + kernel)), confint(): R. One session of two
+// boots each, three of one.
+func TestManySmallSessionsAreLeastSquares(t *testing.T) {
+	s := []int{1, 1, 2, 3, 4}
+	c := Compare(Sample{Values: []float64{100, 101, 110, 95, 105}, Session: s}, Sample{Values: []float64{103, 102.5, 114, 96.5, 109}, Session: s})
+	close9(t, "delta", c.Delta, 0.02661456308)
+	close9(t, "se", c.SE, 0.004387907292)
+	close9(t, "df", c.DF, 5)
+	close9(t, "p_t", c.PT, 0.001758570451)
+	if !strings.Contains(c.Note, "taken to spread alike") {
+		t.Errorf("%+v", c)
+	}
 }
