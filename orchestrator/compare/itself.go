@@ -22,7 +22,7 @@ func halves(s side) (a, b side) {
 	if s.none == "" && len(b.boots) == 0 {
 		b.none = "one boot cannot be compared with itself"
 	}
-	b.left, b.spoilt = 0, nil // told once
+	b.left, b.spoilt, b.bootsFailed, b.lost = 0, nil, 0, 0 // told once
 	return a, b
 }
 

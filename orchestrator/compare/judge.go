@@ -20,6 +20,7 @@ type judging struct {
 	targets    map[string]results.PlannedTarget
 	planned    map[results.Cell]results.PlannedCell
 	hardBoots  map[string][]*results.Found // by target: hard findings about one boot
+	tally      map[[2]string]tallied       // by target and kernel
 	familySize int
 }
 
@@ -34,6 +35,7 @@ type claim struct {
 	// hold says why nothing may be claimed whatever the numbers say, and what to
 	// do about it.
 	hold, remedy string
+	unproven     bool         // that is what holds it
 	holmLeast    stats.Number // the smallest p that these boots could give, within the family
 }
 
@@ -67,7 +69,7 @@ func Judge(run string, s *results.State, o Options) *Judgement {
 
 func newJudging(run string, s *results.State, o Options) *judging {
 	d := s.Plan.Design
-	j := &judging{run: run, state: s, o: o, rules: o.Rules, strata: strata(s.Model), targets: map[string]results.PlannedTarget{},
+	j := &judging{run: run, state: s, o: o, rules: o.Rules, strata: strata(s.Model), tally: tally(s.Model), targets: map[string]results.PlannedTarget{},
 		planned: map[results.Cell]results.PlannedCell{}, hardBoots: map[string][]*results.Found{},
 		primary: primaries{declared: d.Primary, used: map[string]bool{}}}
 	if j.rules == (stats.Rules{}) {
@@ -99,7 +101,7 @@ func (j *judging) group(g *group) []*claim {
 	var out []*claim
 	for _, k := range g.kernels {
 		aa := j.state.Plan.Design.NoiseFloor
-		base := g.baseline
+		base := g.against(k)
 		if aa {
 			base = k
 		}
@@ -182,12 +184,28 @@ func (j *judging) findings(c *claim) {
 		}
 	}
 	for _, s := range []*side{&c.a, &c.b} {
-		if s.left > 0 {
-			c.soft("unproven-boots", fmt.Sprintf("%s of %s left out: nobody proved which kernel ran", counted(s.left, "boot", "boots"), s.name), "", "")
-		}
-		if len(s.spoilt) > 0 {
-			c.soft("spoilt-boots", fmt.Sprintf("%s of %s left out for a hard finding", counted(len(s.spoilt), "boot", "boots"), s.name), fmt.Sprintf("boots %v", s.spoilt), "")
-		}
+		c.leftOut(s)
+	}
+}
+
+// leftOut tells what of a side did not enter: the rest may be the better part.
+func (c *claim) leftOut(s *side) {
+	if s.left > 0 {
+		c.soft("unproven boots", fmt.Sprintf("%s of %s left out: nobody proved which kernel ran", counted(s.left, "boot", "boots"), s.who()), "", "")
+	}
+	if len(s.spoilt) > 0 {
+		c.soft("spoilt boots", fmt.Sprintf("%s of %s left out for a hard finding", counted(len(s.spoilt), "boot", "boots"), s.who()), fmt.Sprintf("boots %v", s.spoilt), "")
+	}
+	if len(s.boots) == 0 {
+		return
+	}
+	if s.bootsFailed > 0 {
+		c.soft("boots failed", fmt.Sprintf("%s boots in some blocks only: its figures are of the boots that came up", s.who()),
+			fmt.Sprintf("%s of %d failed", counted(s.bootsFailed, "block", "blocks"), s.blocks), "every block's boot is good")
+	}
+	if s.lost > 0 {
+		c.soft("trials missing", fmt.Sprintf("not every trial of %s counts: its figures are of those that ended well", s.who()),
+			fmt.Sprintf("%d of %d without a value: %s", s.lost, s.trials, s.lostWhy), "every trial gives a value")
 	}
 }
 
@@ -202,12 +220,13 @@ func (j *judging) holds(c *claim) {
 	case len(c.a.boots) == 0 || len(c.b.boots) == 0:
 	case t.HostBound:
 		c.hold = fmt.Sprintf("NOT COMPARABLE, the figures of %s depend on the controller's load", c.Target)
-	case c.a.unproven != "" && (c.b.unproven == c.a.unproven || c.b.unproven == ""):
-		c.hold = c.a.unproven
-	case c.a.unproven != "":
-		c.hold = fmt.Sprintf("%s: %s; %s: %s", c.a.name, c.a.unproven, c.b.name, c.b.unproven)
-	case c.b.unproven != "":
-		c.hold = c.b.unproven
+	case c.a.unproven == "" && c.b.unproven == "":
+	case c.a.unproven == "" || c.a.unproven == c.b.unproven:
+		c.hold, c.unproven = c.b.unproven, true
+	case c.b.unproven == "":
+		c.hold, c.unproven = c.a.unproven, true
+	default:
+		c.hold, c.unproven = fmt.Sprintf("%s: %s; %s: %s", c.a.who(), c.a.unproven, c.b.who(), c.b.unproven), true
 	}
 }
 

@@ -18,7 +18,7 @@ func (j *judging) notes(gs []*group, claims []*claim) []string {
 		switch {
 		case len(g.kernels) < 2:
 			alone++
-		case g.guessed && !slices.Contains(guessed[g.baseline], g.target):
+		case g.guessed && !j.state.Plan.Design.NoiseFloor && !slices.Contains(guessed[g.baseline], g.target):
 			guessed[g.baseline] = append(guessed[g.baseline], g.target)
 		}
 	}

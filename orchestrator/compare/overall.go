@@ -21,8 +21,8 @@ func (j *judging) overall(claims []*claim) ([]Overall, []string) {
 	members := map[pair][]*claim{}
 	var order []pair
 	for _, c := range claims {
-		if !c.Primary {
-			continue
+		if !c.Primary || j.planned[c.a.cell].NA != "" && j.planned[c.b.cell].NA != "" {
+			continue // what runs with neither kernel is not part of it
 		}
 		p := pair{c.Target, c.Kernel, c.Baseline}
 		if members[p] == nil {
@@ -68,7 +68,7 @@ func (c *claim) obstacle() string {
 	switch {
 	case c.Verdict == stats.DidNotBoot, c.Verdict == stats.Invalid:
 		return string(c.Verdict)
-	case c.a.unproven != "" || c.b.unproven != "":
+	case c.unproven:
 		return "kernels not proven"
 	case c.hold != "":
 		return c.hold

@@ -13,10 +13,14 @@ import (
 // group are the cells of one target, workload and scenario.
 type group struct {
 	target, workload, scenario string
-	kernels                    []string // in the plan's order
-	baseline                   string
-	guessed                    bool // the plan names no baseline
+	kernels                    []string          // in the plan's order
+	declared                   map[string]string // baseline of a kernel, by its matrix
+	baseline                   string            // of kernels without one
+	guessed                    bool              // the plan names no baseline at all
 }
+
+// against is the kernel that a kernel is compared with; itself: it is a baseline.
+func (g *group) against(kernel string) string { return cmp.Or(g.declared[kernel], g.baseline) }
 
 func (g *group) cell(kernel string) results.Cell {
 	return results.Cell{Target: g.target, Kernel: kernel, Workload: g.workload, Scenario: g.scenario}
@@ -31,13 +35,14 @@ func groups(s *results.State) []*group {
 		k := [3]string{c.Target, c.Workload, c.Scenario}
 		g := at[k]
 		if g == nil {
-			g = &group{target: c.Target, workload: c.Workload, scenario: c.Scenario}
+			g = &group{target: c.Target, workload: c.Workload, scenario: c.Scenario, declared: map[string]string{}}
 			at[k] = g
 			out = append(out, g)
 		}
 		if !slices.Contains(g.kernels, c.Kernel) {
 			g.kernels = append(g.kernels, c.Kernel)
 		}
+		g.declared[c.Kernel] = cmp.Or(g.declared[c.Kernel], baseline)
 		g.baseline = cmp.Or(g.baseline, baseline)
 	}
 	for _, c := range s.Plan.Cells {

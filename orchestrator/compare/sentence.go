@@ -25,7 +25,7 @@ func (j *judging) conclude(c *claim) {
 	case verdict == stats.Invalid, verdict == stats.DidNotBoot:
 		c.Moved = nil
 	case c.Primary && verdict == stats.Inconclusive && c.Change.OK() && c.hold == "":
-		if o := stats.Ahead(c.Comparison.Comparison, j.rules, j.familySize); o.Enough {
+		if o := j.ahead(c); o.Enough {
 			c.More = o.More
 		}
 		c.MoreCommand = j.moreCommand(c)
@@ -57,7 +57,7 @@ func (j *judging) verdict(c *claim) (stats.Verdict, string) {
 	}
 	if c.hold != "" {
 		text := fmt.Sprintf("observed %s, %s, but %s", c.observed(), c.bootsWords(), c.hold)
-		if c.a.unproven != "" || c.b.unproven != "" {
+		if c.unproven {
 			text = fmt.Sprintf("observed %s, %s, %s (%s), need %d proven ones of each%s", c.observed(), c.onFile(), c.whoseUnproven(), c.hold, j.rules.MinBoots, c.insideBoots())
 		}
 		if c.remedy != "" {
@@ -117,10 +117,17 @@ func (j *judging) explain(c *claim, v stats.Verdict) string {
 	return seen
 }
 
+// ahead is what more boots are likely to bring.
+func (j *judging) ahead(c *claim) stats.Outlook {
+	r := j.rules
+	r.Effect = c.Effect
+	return stats.Ahead(c.Comparison.Comparison, r, j.familySize)
+}
+
 // missing says what an inconclusive comparison lacks.
 func (j *judging) missing(c *claim, seen string) string {
 	have, need := min(c.Boots[0], c.Boots[1]), j.rules.MinBoots
-	ahead := stats.Ahead(c.Comparison.Comparison, j.rules, j.familySize)
+	ahead := j.ahead(c)
 	more := func(text string) string {
 		if !ahead.Enough {
 			return fmt.Sprintf("%s, and %d boots of each are not likely to do: find what makes the boots differ", text, have+ahead.More)

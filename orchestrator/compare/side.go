@@ -27,6 +27,10 @@ type side struct {
 	left     int   // unproven boots beside proven ones: they did not enter
 	spoilt   []int // boots that a hard finding is about: they did not enter
 	strata   []int // of boots
+
+	blocks, bootsFailed int    // of the kernel on the target: by the final state of each block
+	trials, lost        int    // slots that were tried, and those without a value
+	lostWhy             string // of the first of them
 }
 
 // side gathers what a cell has of a metric. Boots that nobody proved never enter
@@ -61,7 +65,47 @@ func (j *judging) side(c results.Cell, metric string) side {
 	if len(s.boots) == 0 {
 		j.whyNone(&s, m)
 	}
+	j.count(&s, metric)
 	return s
+}
+
+// count counts what did not come to a value.
+func (j *judging) count(s *side, metric string) {
+	n := j.tally[[2]string{s.cell.Target, s.cell.Kernel}]
+	s.blocks, s.bootsFailed = n.all, n.failed
+	for _, t := range j.state.Model.TrialsOf(s.cell) {
+		f := t.Final()
+		if t.Slot.Warmup() || slices.Contains([]results.Outcome{results.Skipped, results.NotApplicable, results.Interrupted, results.BootFailed}, f.Outcome) {
+			continue // not measured, for reasons that are told elsewhere
+		}
+		s.trials++
+		why := string(f.Outcome) + ": " + f.Reason
+		if f.Outcome == results.OK {
+			if _, why = f.Value(metric); why == "" {
+				continue
+			}
+		}
+		if s.lost++; s.lost == 1 {
+			s.lostWhy = why
+		}
+	}
+}
+
+// tallied are the blocks of a kernel on a target, and those whose boot failed.
+type tallied struct{ all, failed int }
+
+func tally(m *results.Model) map[[2]string]tallied {
+	out := map[[2]string]tallied{}
+	for _, b := range m.FinalBoots() {
+		k := [2]string{b.Lane, b.Result.Kernel}
+		n := out[k]
+		n.all++
+		if b.Result.Outcome == results.BootFailed {
+			n.failed++
+		}
+		out[k] = n
+	}
+	return out
 }
 
 // proof reports whether a boot was proven, and why not.

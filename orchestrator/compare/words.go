@@ -139,7 +139,12 @@ func (c *claim) effectWords() string {
 }
 
 // bare is a share as percent without a sign, as short as it is exact enough.
-func bare(v float64) string { return strconv.FormatFloat(100*v, 'g', 2, 64) + " %" }
+func bare(v float64) string {
+	if v >= 0.995 && v < 1e4 {
+		return fmt.Sprintf("%.0f %%", 100*v)
+	}
+	return strconv.FormatFloat(100*v, 'g', 2, 64) + " %"
+}
 
 // bootsWords says how many boots stand against how many.
 func (c *claim) bootsWords() string {

@@ -45,7 +45,7 @@ func (j *judging) worth(claims []*claim) []Worth {
 		w := Worth{Key: c.Key, Metric: c.Metric.Name, Boots: c.More, Command: c.MoreCommand}
 		switch {
 		case c.hold == "" && c.More > 0:
-		case c.a.unproven != "" || c.b.unproven != "":
+		case c.unproven:
 			w.Boots = j.rules.MinBoots
 		default:
 			continue // no number of boots would help
