@@ -13,13 +13,27 @@ import (
 func (a *app) reportCmd() *cobra.Command {
 	var o report.Options
 	var out string
+	var schema bool
 	c := &cobra.Command{
-		Use:     "report RUN",
-		Short:   "Print what was measured, kernel beside kernel",
-		Long:    "Print what was measured, kernel beside kernel. RUN is a name, a unique beginning of one, a path, or \"latest\".",
-		Example: "  kernsweep report latest\n  kernsweep report latest --vmstat\n  kernsweep report latest --format csv -o night.csv",
-		Args:    cobra.ExactArgs(1),
+		Use:   "report RUN",
+		Short: "Print what was measured and what follows from it, kernel beside kernel",
+		Long: "Print what was measured and what follows from it, kernel beside kernel: the verdicts first, then why numbers may not be\n" +
+			"believed, then the figures. RUN is a name, a unique beginning of one, a path, or \"latest\". Exit status: 0 when the run\n" +
+			"could be read, whatever it says.\n\n" +
+			"Formats: text and md; verdicts (the answer alone); html (one file); csv (every value), comparisons and samples (vmstat)\n" +
+			"for a spreadsheet or R; json (kernsweep report --schema describes it); bench for benchstat -col kernel; junit for CI.",
+		Example: "  kernsweep report latest\n  kernsweep report latest --format html -o night.html\n  kernsweep report latest --format csv -o night.csv\n" +
+			"  kernsweep report latest --format bench -o night.bench && benchstat -col kernel night.bench",
+		Args: func(c *cobra.Command, args []string) error {
+			if schema {
+				return cobra.NoArgs(c, args)
+			}
+			return cobra.ExactArgs(1)(c, args)
+		},
 		RunE: func(c *cobra.Command, args []string) error {
+			if schema {
+				return a.printSchema(out)
+			}
 			run, err := a.findRun(args[0])
 			if err != nil {
 				return err
@@ -42,8 +56,22 @@ func (a *app) reportCmd() *cobra.Command {
 	f := c.Flags()
 	f.StringVar(&o.Format, "format", "text", strings.Join(report.Formats(), ", "))
 	f.BoolVar(&o.VMStat, "vmstat", false, "also print the vmstat samples of every trial")
+	f.BoolVar(&o.Secondary, "secondary", false, "also print the comparisons of metrics that no verdict is about")
+	f.BoolVar(&schema, "schema", false, "print the JSON Schema of --format json, and nothing else")
 	f.StringVarP(&out, "output", "o", "", "write to this file instead of standard output")
 	return c
+}
+
+// printSchema writes the schema of the JSON report.
+func (a *app) printSchema(file string) error {
+	if file == "" || file == "-" {
+		_, err := a.out.Write(report.Schema())
+		return err
+	}
+	return writeFileFrom(file, func(w io.Writer) error {
+		_, err := w.Write(report.Schema())
+		return err
+	})
 }
 
 func validFormat(name string) bool {

@@ -6,6 +6,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -55,18 +56,38 @@ func Formats() []string {
 	return names
 }
 
-// Write reports on a run. An unknown format is refused before anything is read;
-// any other error is one of reading the run or writing w.
-func Write(w io.Writer, run *results.Run, o Options) error {
+// Report is a run that was read, to be written in several formats.
+type Report struct{ src *source }
+
+// Read reads a run and judges it. Errors are those of reading the run.
+func Read(run *results.Run) (*Report, error) {
+	src, err := load(run)
+	if err != nil {
+		return nil, err
+	}
+	return &Report{src}, nil
+}
+
+// Write writes one format. Errors: an unknown format, or one of writing w.
+func (r *Report) Write(w io.Writer, o Options) error {
 	f, o, err := o.format()
 	if err != nil {
 		return err
 	}
-	src, err := load(run)
+	return f.write(w, r.src, o)
+}
+
+// Write reports on a run. An unknown format is refused before anything is read;
+// any other error is one of reading the run or writing w.
+func Write(w io.Writer, run *results.Run, o Options) error {
+	if _, _, err := o.format(); err != nil {
+		return err
+	}
+	r, err := Read(run)
 	if err != nil {
 		return err
 	}
-	return f.write(w, src, o)
+	return r.Write(w, o)
 }
 
 // format is the one that is asked for; what else is not said gets its default.
@@ -93,11 +114,15 @@ type source struct {
 }
 
 func load(run *results.Run) (*source, error) {
-	state, err := run.State()
+	state, err := run.Reading()
 	if err != nil {
 		return nil, err
 	}
 	doc := build(run, state)
-	doc.Judgement = compare.Judge(run.Name(), state, compare.Options{Findings: validity.Run(run, state)})
+	floors, err := compare.ReadFloors(filepath.Dir(run.Dir()))
+	doc.Judgement = compare.Judge(run.Name(), state, compare.Options{Findings: validity.Run(run, state), Floors: floors})
+	if err != nil {
+		doc.Judgement.Notes = append(doc.Judgement.Notes, err.Error())
+	}
 	return &source{run: run, doc: doc}, nil
 }
