@@ -2,7 +2,9 @@ package validity
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 
 	"kernsweep/orchestrator/results"
@@ -205,7 +207,8 @@ func linkFull(v *view) []results.Found {
 		if speeds[c.side] == nil {
 			speeds[c.side] = v.linkSpeeds(c.side)
 		}
-		for name, speed := range speeds[c.side] {
+		for _, name := range slices.Sorted(maps.Keys(speeds[c.side])) {
+			speed := speeds[c.side][name]
 			if rate < nearLink*speed || rate > 1.02*speed {
 				continue // a rate above the speed went another way
 			}

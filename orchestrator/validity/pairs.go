@@ -80,11 +80,12 @@ func setting(name string) func(*results.BootState) string {
 	return func(b *results.BootState) string { return b.Result.Record.CPUFreq[name] }
 }
 
+// frequencies refuses comparisons whose boots ran under other settings.
 func frequencies(v *view) []results.Found {
-	out := v.differ(setting("governor"), "the frequency governors differ: comparison refused")
-	out = append(out, v.differ(setting("boost"), "frequency boost is on in some boots and off in others: comparison refused")...)
-	out = append(out, v.differ(setting("no_turbo"), "turbo is on in some boots and off in others: comparison refused")...)
-	out = append(out, v.differ(setting("smt"), "SMT is on in some boots and off in others: comparison refused")...)
+	out := v.refuse(setting("governor"), "the frequency governors differ")
+	out = append(out, v.refuse(setting("boost"), "the settings of frequency boost differ")...)
+	out = append(out, v.refuse(setting("no_turbo"), "the settings of turbo differ")...)
+	out = append(out, v.refuse(setting("smt"), "SMT is on with one and off with the other")...)
 	// Drivers count limits in their own ways: only those of one driver compare.
 	limits := func(b *results.BootState) string {
 		r := b.Result.Record.CPUFreq
@@ -93,10 +94,54 @@ func frequencies(v *view) []results.Found {
 		}
 		return fmt.Sprintf("%s to %s kHz", cmp.Or(r["min_freq"], "?"), cmp.Or(r["max_freq"], "?"))
 	}
-	for _, f := range v.differ(limits, "the frequency limits differ: comparison refused") {
-		a, b := v.side(f.Target, f.Kernel), v.side(f.Target, f.Against)
-		if alike(a.among(setting("driver")), b.among(setting("driver"))) || len(a.among(setting("driver")))+len(b.among(setting("driver"))) == 0 {
+	for _, f := range v.refuse(limits, "the frequency limits differ") {
+		if f.Against != "" {
+			a, b := v.side(f.Target, f.Kernel).among(setting("driver")), v.side(f.Target, f.Against).among(setting("driver"))
+			if len(a)+len(b) > 0 && !alike(a, b) {
+				continue
+			}
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// refuse finds what no comparison may be made under. Where most boots of both
+// kernels agree, only the odd ones are found, which then do not count.
+func (v *view) refuse(of func(*results.BootState) string, what string) []results.Found {
+	var out []results.Found
+	said := map[*results.BootState]bool{}
+	for _, p := range v.pairs {
+		a, b := p.kernel.among(of), p.base.among(of)
+		if len(a) == 0 || len(b) == 0 || alike(a, b) {
+			continue
+		}
+		odd := append(p.kernel.odd(of, a[0]), p.base.odd(of, a[0])...)
+		if a[0] != b[0] || 2*len(p.kernel.odd(of, a[0])) >= len(p.kernel.boots) || 2*len(p.base.odd(of, a[0])) >= len(p.base.boots) {
+			f := p.about(what + ": comparison refused")
+			f.Evidence = fmt.Sprintf("%s with %s, %s with %s", short(a, 3), p.kernel.kernel, short(b, 3), p.base.kernel)
 			out = append(out, f)
+			continue
+		}
+		for _, o := range odd {
+			if said[o] {
+				continue
+			}
+			said[o] = true
+			out = append(out, results.Found{Target: o.Lane, Kernel: o.Result.Kernel, Boot: o.Number, Finding: results.Finding{
+				Text:     what + " between this boot and most others: it does not count",
+				Evidence: fmt.Sprintf("%s, where others have %s", of(o), a[0])}})
+		}
+	}
+	return out
+}
+
+// odd are the boots that give another word.
+func (s *side) odd(of func(*results.BootState) string, word string) []*results.BootState {
+	var out []*results.BootState
+	for _, b := range s.boots {
+		if w := of(b); w != "" && w != word {
+			out = append(out, b)
 		}
 	}
 	return out
@@ -123,12 +168,12 @@ func drivers(v *view) []results.Found {
 }
 
 func onlineCPUs(v *view) []results.Found {
-	return v.differ(func(b *results.BootState) string {
+	return v.refuse(func(b *results.BootState) string {
 		if b.Result.Record.CPUs == 0 {
 			return ""
 		}
 		return fmt.Sprintf("%d CPU(s)", b.Result.Record.CPUs)
-	}, "the number of CPUs differs: comparison refused")
+	}, "the numbers of CPUs differ")
 }
 
 func memories(v *view) []results.Found {

@@ -76,7 +76,7 @@ func commandLines(v *view) []results.Found {
 		if len(mine)+len(its) == 0 {
 			continue // boots of each differ in the same way
 		}
-		f := p.about("the kernel command lines differ: these parameters can explain a difference by themselves")
+		f := p.about("the kernel command lines differ: a parameter can explain a difference by itself")
 		var parts []string
 		for _, x := range []struct {
 			kernel string

@@ -121,7 +121,7 @@ func bootLogs(v *view) []results.Found {
 					continue
 				}
 				if signs[kind] == nil {
-					signs[kind] = &seen{line: strings.TrimSpace(line)}
+					signs[kind] = &seen{line: strings.ToValidUTF8(strings.TrimSpace(line), "?")}
 					order = append(order, kind)
 				}
 				if k := signs[kind]; !slices.Contains(k.boots, b.Number) {
