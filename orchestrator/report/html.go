@@ -28,6 +28,7 @@ type page struct {
 	Alarms    []string
 	Counts    []verdictCount
 	Groups    []verdictGroup
+	NoVerdict string  // why there is none
 	Forest    *forest // nil: nothing to compare
 	Workloads []workloadPart
 	Failures  []failurePart
@@ -83,8 +84,8 @@ func htmlFuncs() template.FuncMap {
 	return template.FuncMap{
 		"join":          strings.Join,
 		"figureHead":    figureHead,
-		"figureColumns": func() int { return len(figureHead()) + 2 },
-		"figureRest":    func() int { return len(figureHead()) + 1 },
+		"figureColumns": func() int { return len(figureHead()) + 3 },
+		"figureRest":    func() int { return len(figureHead()) + 2 },
 		"activityHead":  activityHead,
 		"overall":       overallText,
 	}
@@ -136,5 +137,5 @@ func ends(low, high stats.Number) string {
 	case !high.OK():
 		return "n/a (" + high.Missing + ")"
 	}
-	return figureText(low.Value) + " to " + figureText(high.Value)
+	return figureText(low.Value) + "\u00a0to\u00a0" + figureText(high.Value)
 }

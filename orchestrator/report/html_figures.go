@@ -16,18 +16,18 @@ type figureGroup struct {
 }
 
 type figureRow struct {
-	Kernel  string
-	None    string // why there are no figures; "": there are
-	Cells   []string
-	Word    string
-	Icon    template.HTML
-	Missing string // values that are not there, and why
+	Kernel string
+	None   string // why there are no figures; "": there are
+	Cells  []string
+	Word   string
+	Icon   template.HTML
+	Aside  string // values that are not there, and why; averages of a tool
 }
 
 // figureHead names the cells of a figureRow, in order.
 func figureHead() []string {
-	return []string{"boots × trials", "median", "geometric mean", "95 % interval", "sd between boots", "sd within boots", "min", "max",
-		"mean of trials", "sd of trials", "change [95 %]", "p (Holm)"}
+	return []string{"boots × trials", "median", "95 % interval", "change [95 %]", "p (Holm)", "geometric mean", "sd between boots", "sd within boots",
+		"min", "max", "mean of trials", "sd of trials"}
 }
 
 func (v *cellView) figureGroups() []figureGroup {
@@ -57,37 +57,37 @@ func (v *cellView) figureRow(c *Cell, m workloads.Metric) figureRow {
 	r := figureRow{Kernel: c.Kernel}
 	f := c.named(m.Name)
 	if f != nil && len(f.Missing) > 0 {
-		r.Missing = missingText(f)
+		r.Aside = missingText(f)
+	}
+	if f != nil && len(f.Reported) > 0 {
+		x := f.Reported[0]
+		r.Aside = joined("; ", r.Aside, fmt.Sprintf("the tool's average of %d runs, sd %s", x.N, figureText(x.SD)))
 	}
 	if f == nil || f.Trials == 0 {
 		r.None = "n/a (" + emptyText(c) + ")"
-		if r.Missing != "" && c.Empty == "" {
-			r.None, r.Missing = "n/a ("+r.Missing+")", ""
+		if r.Aside != "" && c.Empty == "" {
+			r.None, r.Aside = "n/a ("+r.Aside+")", ""
 		}
 		return r
 	}
-	r.Cells = []string{f.n(), numOr(f.Median), numOr(f.GeoMean), ends(f.CILow, f.CIHigh), numOr(f.SDBetween), numOr(f.SDWithin),
-		numOr(f.Min), numOr(f.Max), numOr(f.Mean), numOr(f.SD)}
 	x := v.comparison(c, m.Name)
+	change, p := "", ""
 	switch {
 	case x != nil:
-		r.Cells = append(r.Cells, changeText(x))
+		change, p = changeText(x), "not primary"
 	case c.Kernel == c.Baseline:
-		r.Cells = append(r.Cells, "baseline")
+		change = "baseline"
 	case m.Better == workloads.Informative:
-		r.Cells = append(r.Cells, "not compared")
+		change = "not compared"
 	default:
-		r.Cells = append(r.Cells, "n/a (no baseline)")
+		change = "n/a (no baseline)"
 	}
-	switch {
-	case x != nil && x.Primary:
-		r.Cells = append(r.Cells, pText(x.Holm))
+	if x != nil && x.Primary {
+		p = pText(x.Holm)
 		r.Word, r.Icon = verdictWord(x.Verdict), template.HTML(svg.Icon(shapeOf(x.Verdict)))
-	case x != nil:
-		r.Cells = append(r.Cells, "not primary")
-	default:
-		r.Cells = append(r.Cells, "")
 	}
+	r.Cells = []string{f.n(), numOr(f.Median), ends(f.CILow, f.CIHigh), change, p, numOr(f.GeoMean), numOr(f.SDBetween), numOr(f.SDWithin),
+		numOr(f.Min), numOr(f.Max), numOr(f.Mean), numOr(f.SD)}
 	return r
 }
 

@@ -110,7 +110,7 @@ func gained(c *compare.Comparison) (ratio, low, high float64, ok bool) {
 }
 
 func newForestRow(a svg.Axis, c *compare.Comparison) forestRow {
-	r := forestRow{What: whatOf(c), Beside: fmt.Sprintf("%s beside %s: %s", c.Kernel, c.Baseline, metricText(c.Metric)),
+	r := forestRow{What: whatOf(c), Beside: pairText(c) + "; " + metricText(c.Metric),
 		Change: changeText(c), Word: verdictWord(c.Verdict), Icon: template.HTML(svg.Icon(shapeOf(c.Verdict)))}
 	g, lo, hi, ok := gained(c)
 	switch {

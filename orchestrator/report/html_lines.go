@@ -26,7 +26,7 @@ type linesBudget struct {
 }
 
 // mostPoints bounds the points of all lines of a page, about 12 bytes each.
-const mostPoints = 40000
+const mostPoints = 30000
 
 func newLinesBudget(d *Document) *linesBudget {
 	b := &linesBudget{}
@@ -186,7 +186,7 @@ func panels(scenario string, drawn []drawnCell) []template.HTML {
 	}
 	var list []svg.Panel
 	for i, col := range panelColumns() {
-		p := svg.Panel{Name: col.name, Until: until, Top: col.top}
+		p := svg.Panel{Name: col.name, Until: until, Top: col.top, Time: true}
 		var says []string
 		some := false
 		for _, d := range drawn {
@@ -208,7 +208,6 @@ func panels(scenario string, drawn []drawnCell) []template.HTML {
 	}
 	out := make([]template.HTML, len(list))
 	for i, p := range list {
-		p.Time = i == len(list)-1
 		out[i] = template.HTML(svg.Lines(p))
 	}
 	return out

@@ -69,7 +69,7 @@ func (v *cellView) strips(want func(*Cell, workloads.Metric) bool, each bool) []
 func emptyText(c *Cell) string {
 	switch {
 	case c.DidNotBoot != nil && c.NA == "":
-		return "did not boot: " + c.DidNotBoot.text()
+		return joined(": ", "did not boot", c.DidNotBoot.Stage, c.DidNotBoot.Reason)
 	case c.Empty != "":
 		return c.Empty
 	}

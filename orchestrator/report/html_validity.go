@@ -83,7 +83,7 @@ func whereText(f results.Found) string {
 		s = "the whole run"
 	}
 	if f.Against != "" {
-		s += " beside " + f.Against
+		s += " against " + f.Against
 	}
 	if f.Metric != "" {
 		s += ", " + f.Metric

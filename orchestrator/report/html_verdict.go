@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"html/template"
+	"slices"
 	"strings"
 
 	"kernsweep/orchestrator/compare"
@@ -31,8 +32,8 @@ type verdictGroup struct {
 
 // verdictLine is one line of the verdict card.
 type verdictLine struct {
-	What, Beside, Sentence string
-	Findings               []string // hard and soft, a sentence each
+	Target, What, Beside, Sentence string
+	Findings                       []string // hard and soft, a sentence each
 }
 
 const (
@@ -82,9 +83,12 @@ func (p *page) about() {
 	case d.Run.Imported != nil:
 		p.About = append(p.About, pageFact{"State", fmt.Sprintf("imported from %d file(s) of others: no boot was seen and no kernel was proven", len(d.Run.Imported.Files))})
 	case n > 0 && d.Sessions[n-1].Ended.IsZero():
-		p.About = append(p.About, pageFact{"State", "the controller died" + goesOn(d)})
+		p.About = append(p.About, pageFact{"State", "the controller died"})
 	default:
-		p.About = append(p.About, pageFact{"State", fmt.Sprintf("%s (exit status %d)%s", stateText(d), d.ExitStatus, goesOn(d))})
+		p.About = append(p.About, pageFact{"State", fmt.Sprintf("%s (exit status %d)", stateText(d), d.ExitStatus)})
+	}
+	if again := goesOn(d); again != "" {
+		p.About = append(p.About, pageFact{"Goes on with", again})
 	}
 	for _, x := range d.Damage {
 		p.Alarms = append(p.Alarms, "Journal: "+x)
@@ -122,16 +126,17 @@ func (p *page) verdicts() {
 			if !c.Primary || c.Verdict != v {
 				continue
 			}
-			if g.N++; len(g.Line) < mostLines {
-				g.Line = append(g.Line, newLine(c))
-			} else {
-				g.More = append(g.More, newLine(c))
-			}
+			g.N++
+			g.add(c)
 		}
 		if g.N > 0 {
+			g.Line, g.More = g.Line[:min(len(g.Line), mostLines)], g.Line[min(len(g.Line), mostLines):]
 			p.Groups = append(p.Groups, g)
 			p.Counts = append(p.Counts, verdictCount{g.Word, g.Icon, g.N})
 		}
+	}
+	if len(p.Groups) == 0 {
+		p.NoVerdict = nothingCompared(p.Doc)
 	}
 }
 
@@ -142,8 +147,21 @@ func (p *page) comparisons() []compare.Comparison {
 	return p.Doc.Judgement.Comparisons
 }
 
+// add adds a line, or the workload to the line that says the same of another one.
+func (g *verdictGroup) add(c *compare.Comparison) {
+	l := newLine(c)
+	for i := range g.Line {
+		x := &g.Line[i]
+		if x.Target == l.Target && x.Beside == l.Beside && x.Sentence == l.Sentence && slices.Equal(x.Findings, l.Findings) {
+			x.What += ", " + l.What
+			return
+		}
+	}
+	g.Line = append(g.Line, l)
+}
+
 func newLine(c *compare.Comparison) verdictLine {
-	l := verdictLine{What: c.Target + ": " + whatOf(c), Beside: c.Kernel + " beside " + c.Baseline, Sentence: c.Sentence}
+	l := verdictLine{Target: c.Target, What: whatOf(c), Beside: pairText(c), Sentence: c.Sentence}
 	if l.Sentence == "" {
 		l.Sentence = "Change of " + c.Metric.Name + ": " + changeText(c) + "."
 	}
@@ -155,6 +173,14 @@ func newLine(c *compare.Comparison) verdictLine {
 		l.Findings = append(l.Findings, findingKind(f)+": "+f.Text)
 	}
 	return l
+}
+
+// pairText says which kernel is compared with which.
+func pairText(c *compare.Comparison) string {
+	if c.Kernel == c.Baseline {
+		return c.Kernel + " against itself: noise floor"
+	}
+	return c.Kernel + " against " + c.Baseline
 }
 
 // overallText is the figure over all workloads: the sentence, or the numbers.
@@ -195,11 +221,13 @@ func changeText(c *compare.Comparison) string {
 			unit = " " + c.Metric.Unit
 		}
 		show = func(v float64) string {
-			sign := "+"
-			if v < 0 {
-				sign, v = "−", -v
+			switch {
+			case v > 0:
+				return "+" + figureText(v) + unit
+			case v < 0:
+				return "−" + figureText(-v) + unit
 			}
-			return sign + figureText(v) + unit
+			return "0" + unit
 		}
 	}
 	s := show(c.Change.Value)

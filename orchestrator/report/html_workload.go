@@ -17,6 +17,7 @@ type workloadPart struct {
 
 // targetPart is a workload on one target.
 type targetPart struct {
+	Workload    string
 	Name, Marks string
 	Strips      []stripTable // of the metrics that verdicts are about
 	More        []stripTable // of the others
@@ -57,7 +58,7 @@ func workloadParts(src *source, k kernelClasses) []workloadPart {
 			if len(v.cells) == 0 {
 				continue
 			}
-			part := targetPart{Name: t.Name, Marks: strings.TrimSpace(marks(t)), Figures: v.figureGroups(), Beside: v.beside(),
+			part := targetPart{Workload: w.ID, Name: t.Name, Marks: strings.TrimSpace(marks(t)), Figures: v.figureGroups(), Beside: v.beside(),
 				Activity: v.activity(), Lines: lines.parts(src, v), LinesOpen: lines.charts <= openLines}
 			part.Strips = v.strips(func(c *Cell, m workloads.Metric) bool { return v.primary(c, m) }, false)
 			if n := v.rows(); strips+n <= mostStrips {
@@ -196,7 +197,7 @@ func (v *cellView) rows() int {
 func (v *cellView) beside() []besidePart {
 	var out []besidePart
 	for _, c := range v.compared {
-		p := besidePart{What: whatOf(c) + ", " + c.Metric.Name + ": " + c.Kernel + " beside " + c.Baseline}
+		p := besidePart{What: whatOf(c) + ", " + c.Metric.Name + ": " + pairText(c)}
 		for _, m := range c.Moved {
 			p.Says = append(p.Says, m.Sentence)
 		}

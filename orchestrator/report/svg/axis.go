@@ -158,27 +158,31 @@ func (a Axis) measure(v float64) float64 {
 	return v / a.unit
 }
 
-// ticks of a linear axis: two or three with a label, those between without one
-// where there is little room.
+// ticks of a linear axis, at round values: those that stay when there is little
+// room are two or three.
 func (a *Axis) ticks() {
-	step := nice((a.high - a.low) / 2.2)
-	for i := math.Ceil(a.low/step - 1e-9); i*step <= a.high+step*1e-9; i++ {
-		v := i * step * a.unit
-		if math.IsInf(v, 0) {
-			continue
+	lo, hi := a.low*a.unit, a.high*a.unit
+	if span := hi - lo; !math.IsInf(span, 0) {
+		step := nice(span / 4)
+		for v, i := math.Ceil(lo/step-1e-9), 0; v*step <= hi+step*1e-9 && i < 12; v, i = v+1, i+1 {
+			a.Ticks = append(a.Ticks, Tick{Value: v * step, Label: Number(v*step, step)})
 		}
-		a.Ticks = append(a.Ticks, Tick{Value: v, Label: Number(v, step*a.unit)})
 	}
-	if longest(a.Ticks) > 8 { // room for two at most
-		a.Ticks = []Tick{{Value: a.low * a.unit, Label: Number(a.low*a.unit, step*a.unit/10)}, {Value: a.high * a.unit, Label: Number(a.high*a.unit, step*a.unit/10)}}
+	if len(a.Ticks) < 2 || longest(a.Ticks) > 9 { // the ends, as far as they can be told apart
+		step := nice((hi/2 - lo/2) / 50)
+		a.Ticks = []Tick{{Value: lo, Label: Number(lo, step)}, {Value: hi, Label: Number(hi, step)}}
 		if longest(a.Ticks) > 12 {
 			a.Ticks = a.Ticks[:1]
 		}
+		return
 	}
-	if len(a.Ticks) > 3 {
-		for i := range a.Ticks {
-			a.Ticks[i].Minor = i%2 == 1
-		}
+	// A narrow plot has room for about 16 characters.
+	every := max(2, (longest(a.Ticks)+2)*len(a.Ticks)/16+1)
+	if len(a.Ticks) <= 3 && longest(a.Ticks) <= 4 {
+		every = 1
+	}
+	for i := range a.Ticks {
+		a.Ticks[i].Minor = i%every != 0
 	}
 }
 
@@ -248,8 +252,8 @@ func Percent(share float64) string {
 	p := share * 100
 	d := 1
 	switch m := math.Abs(p); {
-	case m >= 1e6:
-		return sign(p) + Number(math.Abs(p), 0) + " %"
+	case m >= 9950:
+		return Factor(1 + share)
 	case m >= 100:
 		d = 0
 	case m < 0.095 && m > 0:

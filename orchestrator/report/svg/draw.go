@@ -47,8 +47,8 @@ func (d *drawing) rect(class string, x1, x2, y, height float64, title string) {
 	d.close("rect", title)
 }
 
-func (d *drawing) circle(class string, x, y, r float64, title string) {
-	fmt.Fprintf(d, `<circle class="%s" cx="%s" cy="%s" r="%s"`, class, pc(x), px(y), px(r))
+func (d *drawing) circle(x, y, r float64, title string) {
+	fmt.Fprintf(d, `<circle cx="%s" cy="%s" r="%s"`, pc(x), px(y), px(r))
 	d.close("circle", title)
 }
 

@@ -12,6 +12,10 @@ const (
 	AxisHeight = 22
 )
 
+// bleed is how far lines that run through all rows go on above and below one, in
+// px: the cell that holds the row may be higher, and cuts them.
+const bleed = 60
+
 // Shape of a mark. It says what its colour says.
 type Shape string
 
@@ -89,17 +93,17 @@ const most = 120
 // Strip draws one row: every boot a dot, the median a tick, its interval a bar,
 // the baseline a broken line.
 func Strip(a Axis, r StripRow) string {
-	d := begin("strip", RowHeight, r.Title, r.Desc)
-	d.grid(a, RowHeight)
+	d := begin("strip "+r.Class, RowHeight, r.Title, r.Desc)
+	d.grid(a)
 	if r.HasInterval {
-		d.rect("ci "+r.Class, a.At(r.Interval[0]), a.At(r.Interval[1]), 8, 10, r.IntervalSay)
+		d.rect("ci", a.At(r.Interval[0]), a.At(r.Interval[1]), 8, 10, r.IntervalSay)
 	}
 	if r.Baseline != nil && a.Holds(r.Baseline.Value) {
 		x := a.At(r.Baseline.Value)
-		d.line("base", x, 0, x, RowHeight)
+		d.line("base", x, -bleed, x, RowHeight+bleed)
 	}
-	d.marks(a, "trial "+r.Class, r.Trials, 25, 1.5, nil)
-	d.marks(a, "boot "+r.Class, r.Boots, 13, 3.5, []float64{0, -3.5, 3.5, -1.8, 1.8})
+	d.marks(a, "trial", r.Trials, 25, 1.5, nil)
+	d.marks(a, "boot", r.Boots, 13, 3.5, []float64{0, -3.5, 3.5, -1.8, 1.8})
 	if r.Median != nil {
 		x := a.At(r.Median.Value)
 		d.rect("med", x-0.35, x+0.35, 4, 18, r.Median.Title)
@@ -109,8 +113,13 @@ func Strip(a Axis, r StripRow) string {
 
 // marks draws dots around y, shifted in turn so that equal ones are seen.
 func (d *drawing) marks(a Axis, class string, list []Mark, y, r float64, shift []float64) {
+	if len(list) == 0 {
+		return
+	}
+	d.WriteString(`<g class="` + class + `">`)
+	defer d.WriteString("</g>")
 	if len(list) > most {
-		d.places(a, class, list, y, r)
+		d.places(a, list, y, r)
 		return
 	}
 	for i, m := range list {
@@ -121,12 +130,12 @@ func (d *drawing) marks(a Axis, class string, list []Mark, y, r float64, shift [
 		if len(shift) > 0 {
 			dy = shift[i%len(shift)]
 		}
-		d.circle(class, a.At(m.Value), y+dy, r, m.Title)
+		d.circle(a.At(m.Value), y+dy, r, m.Title)
 	}
 }
 
 // places draws one dot for all marks within half a percent of the width.
-func (d *drawing) places(a Axis, class string, list []Mark, y, r float64) {
+func (d *drawing) places(a Axis, list []Mark, y, r float64) {
 	var n [201]int
 	var low, high [201]float64
 	for _, m := range list {
@@ -150,7 +159,7 @@ func (d *drawing) places(a Axis, class string, list []Mark, y, r float64) {
 		if low[i] == high[i] {
 			say = fmt.Sprintf("%d at %s", k, Number(low[i], 0))
 		}
-		d.circle(class, float64(i)/2+0.25, y, r, say)
+		d.circle(float64(i)/2+0.25, y, r, say)
 	}
 }
 
@@ -169,11 +178,11 @@ type ForestRow struct {
 func Forest(a Axis, r ForestRow) string {
 	d := begin("forest", RowHeight, r.Title, r.Desc)
 	if r.Zone > 0 {
-		d.rect("zone", a.At(1/(1+r.Zone)), a.At(1+r.Zone), 0, RowHeight, "")
+		d.rect("zone", a.At(1/(1+r.Zone)), a.At(1+r.Zone), -bleed, RowHeight+2*bleed, "")
 	}
-	d.grid(a, RowHeight)
+	d.grid(a)
 	one := a.At(1)
-	d.line("base", one, 0, one, RowHeight)
+	d.line("base", one, -bleed, one, RowHeight+bleed)
 	const y = RowHeight / 2
 	if r.HasInterval {
 		lo, hi := r.Interval[0], r.Interval[1]
@@ -228,9 +237,9 @@ func Ruler(a Axis, title, low, high string) string {
 	return d.end()
 }
 
-func (d *drawing) grid(a Axis, height float64) {
+func (d *drawing) grid(a Axis) {
 	for _, t := range a.Ticks {
 		x := a.At(t.Value)
-		d.line("grid", x, 0, x, height)
+		d.line("grid", x, -bleed, x, RowHeight+bleed)
 	}
 }
