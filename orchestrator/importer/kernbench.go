@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"regexp"
@@ -20,7 +21,10 @@ var performing = regexp.MustCompile(`(?m)^Performing (\d+) runs of`)
 // over levels are taken apart; the printed ones stand beside them.
 func readKernbench(m *Import, file int, text string) error {
 	logs, err := kernbench.Read(strings.NewReader(text))
-	if err != nil {
+	if n := 0; err != nil {
+		if _, e := fmt.Sscanf(err.Error(), "line %d:", &n); e == nil {
+			err = atLine{n, errors.Unwrap(err)}
+		}
 		return err
 	}
 	if g := performing.FindStringSubmatch(text); g != nil && m.o.saidRuns == 0 {

@@ -21,6 +21,9 @@ func absent(s string) string {
 	return ""
 }
 
+// errWord is about text in the place of a number.
+var errWord = errors.New("no number")
+
 // number reads a figure and the step of its last digit. A comma is a decimal one
 // unless exactly three digits follow it: nothing is guessed.
 func number(s string) (v, step float64, err error) {
@@ -37,7 +40,7 @@ func number(s string) (v, step float64, err error) {
 		digits = digits[:i] + "." + digits[i+1:]
 	}
 	if !plainNumber(digits) {
-		return 0, 0, fmt.Errorf("%s is no number", quote(s))
+		return 0, 0, fmt.Errorf("%s is %w", quote(s), errWord)
 	}
 	v, err = strconv.ParseFloat(digits, 64)
 	if errors.Is(err, strconv.ErrRange) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -88,8 +89,8 @@ type table struct {
 	count   map[longKey]int   // of a metric in a cell, where no column counts
 	zero    bool              // a repeat of 0 was seen: they are counted from 0
 	repeats bool
-	text    map[int]string // columns that are no figures, and their first text
-	had     map[int]bool   // columns with a number
+	text    map[int]error // columns that hold words, and the first of them
+	had     map[int]bool  // columns with a number
 }
 
 type taskKey struct {
@@ -113,7 +114,7 @@ type longKey struct {
 // or blanks between them.
 func readTable(m *Import, file int, text string) error {
 	t := &table{m: m, file: file, cells: map[results.Cell]int32{}, tasks: map[taskKey]int32{}, rows: map[rowKey]int{},
-		count: map[longKey]int{}, text: map[int]string{}, had: map[int]bool{}}
+		count: map[longKey]int{}, text: map[int]error{}, had: map[int]bool{}}
 	if !strings.HasSuffix(text, "\n") {
 		m.say("%s does not end with a line end: is its last row whole?", shown(m.files[file].Name))
 	}
@@ -261,12 +262,12 @@ func (t *table) named() error {
 	return nil
 }
 
-// mixed refuses columns that hold both numbers and text: which of them is wrong
-// cannot be said here.
+// mixed refuses columns that hold both numbers and text, for which of them is
+// wrong cannot be said here, and tables without any number.
 func (t *table) mixed() error {
-	for i, said := range t.text {
-		if t.had[i] {
-			return fmt.Errorf("column %s: %s", t.head[i], said)
+	for _, i := range slices.Sorted(maps.Keys(t.text)) {
+		if t.had[i] || len(t.had) == 0 {
+			return t.text[i]
 		}
 	}
 	return nil
@@ -276,7 +277,7 @@ func (t *table) mixed() error {
 func (t *table) strangers() {
 	var names []string
 	for i, name := range t.head {
-		if name != "" && (t.role[i] == ignored || t.role[i] == figureCol && !t.had[i] && t.text[i] != "") {
+		if name != "" && (t.role[i] == ignored || t.role[i] == figureCol && !t.had[i] && t.text[i] != nil) {
 			names = append(names, strconv.Quote(name))
 		}
 	}

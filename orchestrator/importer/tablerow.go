@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -223,9 +224,9 @@ func (t *table) figure(column int, s string, line int) (v val, is bool, err erro
 		return val{why: t.m.name(why)}, true, nil
 	}
 	x, step, err := number(s)
-	if err != nil && t.role[column] == figureCol {
-		if t.text[column] == "" {
-			t.text[column] = fmt.Sprintf("line %d: %s", line, err)
+	if errors.Is(err, errWord) && t.role[column] == figureCol {
+		if t.text[column] == nil {
+			t.text[column] = atLine{line, fmt.Errorf("column %s: %w", t.head[column], err)}
 		}
 		return val{}, false, nil
 	}
