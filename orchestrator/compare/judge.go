@@ -71,7 +71,7 @@ func newJudging(run string, s *results.State, o Options) *judging {
 	d := s.Plan.Design
 	j := &judging{run: run, state: s, o: o, rules: o.Rules, strata: strata(s.Model), tally: tally(s.Model), targets: map[string]results.PlannedTarget{},
 		planned: map[results.Cell]results.PlannedCell{}, hardBoots: map[string][]*results.Found{},
-		primary: primaries{declared: d.Primary, used: map[string]bool{}}}
+		primary: primaries{design: d, used: map[string]bool{}}}
 	if j.rules == (stats.Rules{}) {
 		j.rules = stats.Defaults()
 		if d.HalfWidth > 0 {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"kernsweep/orchestrator/results"
 	"kernsweep/workloads"
@@ -96,37 +95,25 @@ func metricsOf(s *results.State, cells ...results.Cell) []workloads.Metric {
 	return out
 }
 
-// primaries tells the primary comparisons: those declared, else the primary
-// metric of every workload and scenario.
+// primaries tells the primary comparisons, and which declarations met one.
 type primaries struct {
-	declared []string
-	used     map[string]bool
+	design results.Design
+	used   map[string]bool
 }
 
 func (p *primaries) is(workload, scenario string, m workloads.Metric) bool {
-	if m.Better == workloads.Informative {
-		return false
-	}
-	if len(p.declared) == 0 {
-		return m.Primary
-	}
-	for _, d := range p.declared {
-		what, metric, named := strings.Cut(d, ":")
-		if what != workload && what != workload+"."+scenario {
-			continue
-		}
-		if named && metric == m.Name || !named && m.Primary {
+	for _, d := range p.design.Primary {
+		if one := (results.Design{Primary: []string{d}}); one.Decides(workload, scenario, m) {
 			p.used[d] = true
-			return true
 		}
 	}
-	return false
+	return p.design.Decides(workload, scenario, m)
 }
 
 // unused says which declarations met nothing.
 func (p *primaries) unused() []string {
 	var notes []string
-	for _, d := range p.declared {
+	for _, d := range p.design.Primary {
 		if !p.used[d] {
 			notes = append(notes, fmt.Sprintf("declared as primary, but nothing that can be compared has that name: %s", d))
 		}
