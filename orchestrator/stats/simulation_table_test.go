@@ -72,15 +72,26 @@ func TestSimulationDefaultDesign(t *testing.T) {
 func TestSimulationStopsOnWidth(t *testing.T) {
 	n, s := rounds()/2, sheet{t}
 	w := standard()
-	null := auto(w, n)
-	s.row(fmt.Sprintf("auto (5 … 15 blocks, mean %.1f), no difference: faster or slower", null.boots/float64(n)), share(null.claims, n), 0, 0.05)
-	s.row("… coverage", share(null.covers, n), 0.93, 0.97)
-	w.effect = math.Log(1.03)
-	s.row("… 3 % difference: faster", share(auto(w, n).right, n), 0.95, 1)
-	w.effect, w.bootSD = 0, 0.02
-	wide := auto(w, n)
-	s.row(fmt.Sprintf("auto, boots spread 2 %% (mean %.1f blocks), no difference: faster or slower", wide.boots/float64(n)), share(wide.claims, n), 0, 0.05)
-	s.row("… coverage", share(wide.covers, n), 0.93, 0.97)
+	for _, ofRatio := range []bool{false, true} {
+		what := "auto, width of each cell"
+		if ofRatio {
+			what = "auto, width of the ratio"
+		}
+		w.effect, w.bootSD = 0, 0.01
+		null := auto(w, ofRatio, n)
+		s.row(fmt.Sprintf("%s (5 … 15 blocks, mean %.1f), no difference: faster or slower", what, null.boots/float64(n)), share(null.claims, n), 0, 0.05)
+		s.row("… coverage", share(null.covers, n), 0.93, 0.97)
+		w.effect = math.Log(1.03)
+		s.row("… 3 % difference: faster", share(auto(w, ofRatio, n).right, n), 0.95, 1)
+		w.effect, w.bootSD = 0, 0.005
+		calm := auto(w, ofRatio, n)
+		s.row(fmt.Sprintf("… boots spread 0.5 %% (mean %.1f blocks): faster or slower", calm.boots/float64(n)), share(calm.claims, n), 0, 0.05)
+		s.row("… coverage", share(calm.covers, n), 0.93, 0.97)
+		w.bootSD = 0.02
+		wide := auto(w, ofRatio, n)
+		s.row(fmt.Sprintf("… boots spread 2 %% (mean %.1f blocks): faster or slower", wide.boots/float64(n)), share(wide.claims, n), 0, 0.05)
+		s.row("… coverage", share(wide.covers, n), 0.93, 0.97)
+	}
 }
 
 func TestSimulationSessions(t *testing.T) {

@@ -128,8 +128,9 @@ func judged(w world, family, rounds int) tally {
 	return y
 }
 
-// auto adds blocks until both cells' intervals are narrow, as boots = "auto" does.
-func auto(w world, rounds int) tally {
+// auto adds blocks until the intervals are narrow, as boots = "auto" does: those
+// of both cells, or that of their ratio.
+func auto(w world, ofRatio bool, rounds int) tally {
 	rng := rand.New(rand.NewPCG(20261130, 99))
 	y := tally{}
 	for range rounds {
@@ -140,10 +141,14 @@ func auto(w world, rounds int) tally {
 				continue
 			}
 			sa, sb := Summarise(a, w.step), Summarise(b, w.step)
-			if narrow, _ := Narrow(0.01, sa.HalfWidth(w.step), sb.HalfWidth(w.step)); !narrow && n < 15 {
+			c := Compare(Sample{Values: sa.BootValues}, Sample{Values: sb.BootValues})
+			narrow, _ := Narrow(0.01, sa.HalfWidth(w.step), sb.HalfWidth(w.step))
+			if ofRatio {
+				narrow, _ = Narrow(0.01, c.HalfWidth)
+			}
+			if !narrow && n < 15 {
 				continue
 			}
-			c := Compare(Sample{Values: sa.BootValues}, Sample{Values: sb.BootValues})
 			verdict, _ := Judge(Family([]Case{{Comparison: c, Better: Higher}})[0], Defaults())
 			y.add([]Verdict{verdict}, c, w.effect)
 			break
