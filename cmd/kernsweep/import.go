@@ -172,6 +172,14 @@ func (a *app) described(d importer.Described, run *results.Run) error {
 	return err
 }
 
+// notImported refuses a run that has no target to measure on.
+func notImported(run *results.Run) error {
+	if run.Meta.Imported == nil {
+		return nil
+	}
+	return usage(fmt.Errorf("%s was imported: it has figures of other people's logs, and no target to measure on; a sweep of your own has (kernsweep run)", run.Name()))
+}
+
 func dirOf(run *results.Run) string {
 	if run == nil {
 		return ""

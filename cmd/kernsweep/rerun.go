@@ -96,6 +96,9 @@ func (a *app) findRun(name string) (*results.Run, error) {
 }
 
 func (a *app) rerun(ctx context.Context, r *rerun) error {
+	if err := notImported(r.run); err != nil {
+		return err
+	}
 	if h, ok := r.run.HeldBy(); ok {
 		return &statusError{exitInfra, &results.LockedError{Dir: r.run.Dir(), Holder: h, Hint: a.runsNow(r.run)}}
 	}
@@ -125,9 +128,6 @@ func (r *rerun) why() string {
 
 // selectRerun is the part of the run's own plan that is to be executed again.
 func (a *app) selectRerun(lab *config.Lab, r *rerun) (*plan.Plan, error) {
-	if r.run.Meta.Imported != nil {
-		return nil, usage(fmt.Errorf("%s was imported: it has figures of other people's logs, and no target to measure on; a sweep of your own has (kernsweep run)", r.run.Name()))
-	}
 	var err error
 	if r.state, err = r.run.State(); err != nil {
 		return nil, err

@@ -37,6 +37,9 @@ there; any other is booted anew. What failed is not repeated: that is what rerun
 }
 
 func (a *app) resume(c *cobra.Command, run *results.Run, l later) error {
+	if err := notImported(run); err != nil {
+		return err
+	}
 	if h, ok := run.HeldBy(); ok && h.Here() {
 		return &statusError{exitInfra, &results.LockedError{Dir: run.Dir(), Holder: h, Hint: a.runsNow(run)}}
 	}
