@@ -258,6 +258,22 @@ func TestRerunIsASessionOfItsOwn(t *testing.T) {
 	wants(t, c, stats.Inconclusive, "3 boots of bfs and 4 of cfs", "need 4 of each")
 }
 
+// A controller that died left no end of its session: its last record tells when.
+func TestAResumeAfterACrash(t *testing.T) {
+	base := cell("desk", "cfs", "iperf.to", "default")
+	for after, sessions := range map[time.Duration]int{20 * time.Minute: 1, 5 * time.Hour: 2} {
+		l := pair(throughput(), around(100, 4), around(103, 4))
+		l.now = l.now.Add(3 * time.Hour) // the night was long
+		l.abbaFrom(5, base, "bfs", around(100, 2), around(103, 2))
+		l.now = l.now.Add(after)
+		l.add(results.Record{Kind: results.KindRun, Note: results.NoteBegan + ": resume"})
+		l.abbaFrom(7, base, "bfs", around(100, 2), around(103, 2))
+		if c := judge1(t, l, Options{}); c.Sessions != sessions || c.Boots != [2]int{8, 8} {
+			t.Errorf("%s later: %d sessions, %v boots", after, c.Sessions, c.Boots)
+		}
+	}
+}
+
 func TestImportOfAverages(t *testing.T) {
 	avg := func(mean, sd float64) []workloads.Value {
 		return []workloads.Value{{Metric: elapsed(), Value: mean, N: 5, SD: sd, Resolution: 0.001}}

@@ -131,7 +131,9 @@ func CompareRuns(a, b RunSide, o RunsOptions) (*RunsJudgement, error) {
 			out.Machines = append(out.Machines, t)
 		}
 	}
-	out.Images = imageChanges(&a, &b, shared)
+	if a.Meta.ID == "" || a.Meta.ID != b.Meta.ID {
+		out.Images = imageChanges(&a, &b, shared)
+	}
 	out.Findings = slices.Concat(a.Findings, b.Findings)
 	out.Notes = append(runNotes(&a, &b, shared), jb.primary.unused()...)
 	return out, nil

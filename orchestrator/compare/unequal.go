@@ -211,6 +211,9 @@ func hashesDiffer(x, y map[string]string) []string {
 
 // runNotes say what a difference between two runs can mean.
 func runNotes(a, b *RunSide, shared []results.Cell) []string {
+	if a.Meta.ID != "" && a.Meta.ID == b.Meta.ID {
+		return []string{"both are the same run: it agrees with itself, and that shows nothing"}
+	}
 	days := fmt.Sprintf("%s and %s", a.Meta.Created.UTC().Format("2006-01-02 15:04"), b.Meta.Created.UTC().Format("2006-01-02 15:04 UTC"))
 	var out []string
 	if len(imageChanges(a, b, shared)) > 0 {
@@ -229,9 +232,6 @@ func runNotes(a, b *RunSide, shared []results.Cell) []string {
 	}
 	if a.Meta.Version != b.Meta.Version {
 		out = append(out, fmt.Sprintf("made with kernsweep %s, then %s", a.Meta.Version, b.Meta.Version))
-	}
-	if a.Meta.ID != "" && a.Meta.ID == b.Meta.ID {
-		out = append(out, "both are the same run")
 	}
 	return out
 }
