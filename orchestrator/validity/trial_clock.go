@@ -12,7 +12,7 @@ const (
 	jumpSlack   = 0.050  // seconds
 	jumpRate    = 500e-6 // the most that NTP slews (adjtimex(2))
 	rateOff     = 0.01
-	rateLeast   = 5.0    // seconds; in less, 1 % is no more than a step or two of /proc/uptime
+	rateLeast   = 5.0   // seconds; in less, 1 % is no more than a step or two of /proc/uptime
 	coarseWall  = 1.0   // seconds: what the shell's date prints
 	coarseStart = 0.010 // seconds: a step of /proc/uptime
 )

@@ -5,6 +5,11 @@
 // contacts nothing.
 package validity
 
+import (
+	"fmt"
+	"strings"
+)
+
 // Rule is a row of the table of rules.
 type Rule struct {
 	Name      string
@@ -21,4 +26,18 @@ func Rules() []Rule {
 		all = append(all, r.Rule)
 	}
 	return append(all, runRules()...)
+}
+
+// Markdown is the table as the README shows it.
+func Markdown() string {
+	var b strings.Builder
+	b.WriteString("| rule | | passes when | because |\n|---|---|---|---|\n")
+	for _, r := range Rules() {
+		weight := "soft"
+		if r.Hard {
+			weight = "**hard**"
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", r.Name, weight, strings.ReplaceAll(r.Threshold, "|", "\\|"), strings.ReplaceAll(r.Why, "|", "\\|"))
+	}
+	return b.String()
 }
