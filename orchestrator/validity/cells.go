@@ -126,8 +126,8 @@ func idleFound(v *view) []results.Found {
 		if text == "" || !(idle >= muchIdle) {
 			continue
 		}
-		f := c.about(fmt.Sprintf(text, idle))
-		f.Evidence = fmt.Sprintf("median of %d trials", n)
+		f := c.about(text)
+		f.Evidence = fmt.Sprintf("%.1f %% of the time idle or waiting (median of %d trials)", idle, n)
 		out = append(out, f)
 	}
 	return out
@@ -140,7 +140,7 @@ func (c *cellView) idleText(idle *float64) string {
 	jobs := c.runnable()
 	switch c.kind {
 	case kindIperf:
-		text := "the target's CPU was not the bottleneck, so neither was its scheduler: it was %.0f %% idle or waiting"
+		text := "the target's CPU was not the bottleneck, so neither was its scheduler: it was idle or waiting for a part of the time"
 		if cpus == 0 {
 			return text + " (unless it has several CPUs, and one of them was full)"
 		}
@@ -161,7 +161,7 @@ func (c *cellView) idleText(idle *float64) string {
 		return ""
 	}
 	*idle -= 100 * max(0, 1-float64(jobs)/float64(cpus))
-	return "the work was not bound by the CPU: besides CPUs that had no task to run, %.0f %% of the time was idle or waiting"
+	return "the work was not bound by the CPU: besides those that had no task to run, CPUs were idle or waiting for a part of the time"
 }
 
 func nothingToChoose(v *view) []results.Found {
@@ -213,7 +213,7 @@ func linkFull(v *view) []results.Found {
 				continue // a rate above the speed went another way
 			}
 			f := c.about(fmt.Sprintf("the link is full: %.4g of %.4g Mbit/s, so that a faster kernel could not show", rate, speed))
-			f.Evidence = fmt.Sprintf("interface %s, %.0f %% of its speed", name, 100*rate/speed)
+			f.Evidence = fmt.Sprintf("%.4g of %.4g Mbit/s of interface %s", rate, speed, name)
 			out = append(out, f)
 			break
 		}

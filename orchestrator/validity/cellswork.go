@@ -21,8 +21,12 @@ const (
 
 func workRules() []runRule {
 	return []runRule{
-		{Rule{Name: "same work, different user time", Threshold: "user time of the same tasks, run one after another and at once, differs by at most 5 %",
-			Why: "The same work takes the same computing; where it does not, the clock, the frequency or the accounting was another."}, userTimes},
+		{Rule{Name: "same work, different user time", Hard: true, Threshold: "user time of the same tasks, run one after another and at once, differs by at most 5 %",
+			Why: "The same work takes the same computing; where it does not, the clock, the frequency or the accounting was another."},
+			func(v *view) []results.Found { return userTimes(v, true) }},
+		{Rule{Name: "same work, shared caches", Threshold: "user time of builds, and of tasks that share caches, memory or cores, differs by at most 5 %",
+			Why: "Tasks that wait for memory or a core that they share compute for longer: the figure holds that, too."},
+			func(v *view) []results.Found { return userTimes(v, false) }},
 		{Rule{Name: "impossible makespan", Threshold: "at least the longest task, and at least all user time divided by the CPUs",
 			Why: "Nothing ends sooner than its computing allows: one of the clocks is wrong."}, makespans},
 		{Rule{Name: "CPU kept", Threshold: "no task has 95 % of a CPU while another one, of more tasks than CPUs, is left with less than 85 %",
@@ -33,8 +37,8 @@ func workRules() []runRule {
 }
 
 // userTimes compares, inside each kernel, the scenarios of a workload that do the
-// same work one after another and at once.
-func userTimes(v *view) []results.Found {
+// same work one after another and at once. What has an innocent cause is soft.
+func userTimes(v *view, hard bool) []results.Found {
 	var out []results.Found
 	said := map[[3]string]bool{}
 	for i := range v.cells {
@@ -44,41 +48,40 @@ func userTimes(v *view) []results.Found {
 			continue
 		}
 		said[k] = true
-		if c.kind == kindKernbench {
-			out = append(out, v.buildTimes(c)...)
-			continue
-		}
-		var hard, soft, evidence []string
-		for j := range v.cells {
-			o := &v.cells[j]
-			if o.Target != c.Target || o.Kernel != c.Kernel || o.Workload != c.Workload || o.mode() != parallel {
-				continue
-			}
-			switch ratio, excuse := sameTasks(c, o); {
-			case ratio == 0 || math.Abs(ratio-1) <= sameWork:
-				continue
-			case excuse != "":
-				soft = append(soft, excuse)
-				evidence = append(evidence, fmt.Sprintf("user time of %s / %s = %.4f", c.Scenario, o.Scenario, ratio))
-			default:
-				hard = append(hard, o.Scenario)
-				evidence = append(evidence, fmt.Sprintf("user time of %s / %s = %.4f", c.Scenario, o.Scenario, ratio))
-			}
-		}
-		f := results.Found{Target: c.Target, Kernel: c.Kernel, Workload: c.Workload}
-		f.Evidence = strings.Join(evidence, ", ")
 		switch {
-		case len(hard) > 0:
-			f.Hard = true
-			f.Text = "the same work took another amount of user time one after another than at once: accounting or frequency is suspect"
-		case len(soft) > 0:
-			f.Text = "the same work took more user time at once than one after another: " + soft[0]
-		default:
-			continue
+		case c.kind != kindKernbench:
+			out = append(out, v.taskTimes(c, hard)...)
+		case !hard:
+			out = append(out, v.buildTimes(c)...)
 		}
-		out = append(out, f)
 	}
 	return out
+}
+
+// taskTimes compares sequential tasks with each scenario that ran them at once.
+func (v *view) taskTimes(c *cellView, hard bool) []results.Found {
+	var evidence []string
+	text := "the same work took another amount of user time one after another than at once: accounting or frequency is suspect"
+	for j := range v.cells {
+		o := &v.cells[j]
+		if o.Target != c.Target || o.Kernel != c.Kernel || o.Workload != c.Workload || o.mode() != parallel {
+			continue
+		}
+		ratio, excuse := sameTasks(c, o)
+		if ratio == 0 || math.Abs(ratio-1) <= sameWork || hard != (excuse == "") {
+			continue
+		}
+		if !hard {
+			text = "the same work took more user time at once than one after another: " + excuse
+		}
+		evidence = append(evidence, fmt.Sprintf("user time of %s / %s = %.4f", c.Scenario, o.Scenario, ratio))
+	}
+	if evidence == nil {
+		return nil
+	}
+	f := c.side.about(text)
+	f.Workload, f.Evidence = c.Workload, strings.Join(evidence, ", ")
+	return []results.Found{f}
 }
 
 // sameTasks is the user time of sequential tasks over that of the same tasks at

@@ -114,11 +114,10 @@ func TestSameWork(t *testing.T) {
 			if c.change != nil {
 				c.change(r)
 			}
-			got := r.found("same work, different user time")
-			if c.want == "" {
-				none(t, got)
-			} else if f := one(t, got); f.Hard != (c.want == "hard") {
-				t.Errorf("%+v", f)
+			for rule, want := range map[string]bool{"same work, different user time": c.want == "hard", "same work, shared caches": c.want == "soft"} {
+				if got := r.found(rule); (len(got) == 1) != want || want && got[0].Hard != (c.want == "hard") {
+					t.Errorf("%+v", got)
+				}
 			}
 		})
 	}
@@ -136,10 +135,11 @@ func TestSameBuild(t *testing.T) {
 			n := r.boot("dual", "cfs", nil)
 			r.trial(cellOf("dual", "cfs", "kernbench.k", sc), n, 1, values(ms, 50, []float64{c.single, c.optimal}[i], 3), nil)
 		}
-		got := r.found("same work, different user time")
+		got := r.found("same work, shared caches")
 		if (len(got) == 1) != c.want || len(got) > 0 && got[0].Hard {
 			t.Errorf("%v: %+v", c, got)
 		}
+		none(t, r.found("same work, different user time"))
 	}
 }
 

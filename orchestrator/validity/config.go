@@ -204,7 +204,7 @@ func shortly(list []change) string {
 	}
 	for _, second := range []bool{false, true} {
 		for _, c := range list {
-			if follows(c.name) == second && of[c.weight] < 2 && len(words) < most {
+			if n := of[c.weight]; follows(c.name) == second && n < 2 && !(second && n > 0) && len(words) < most {
 				of[c.weight]++
 				words = append(words, c.String())
 			}

@@ -34,7 +34,7 @@ func pairRules() []runRule {
 			Why: "A slow clock source makes every reading of the time dear, and scheduling reads it often."}, clockSources},
 		{Rule{Name: "different ages", Threshold: "less than 10 times, or less than 10 minutes apart, in uptime when trials begin",
 			Why: "A machine that has been up for long has other caches and other memory than one that has just booted."}, ages},
-		{Rule{Name: "different kernel series", Threshold: "the same series: 6.1 and 6.1",
+		{Rule{Name: "different kernel series", Threshold: "both kernels are of one series, such as 6.1 or 2.6.30",
 			Why: "Between two series thousands of changes lie, of which the scheduler is one."}, series},
 		{Rule{Name: "different command lines", Threshold: "the same parameters, the boot's own nonce left out",
 			Why: "A parameter such as mitigations=off costs more than most schedulers save."}, commandLines},

@@ -47,8 +47,7 @@ func Run(run *results.Run, s *results.State) []results.Found {
 	var out []results.Found
 	for _, r := range runTable() {
 		for _, f := range r.find(v) {
-			f.Rule, f.Threshold = r.Name, r.Threshold
-			f.Hard = f.Hard || r.Hard
+			f.Rule, f.Threshold, f.Hard = r.Name, r.Threshold, r.Hard
 			out = append(out, f)
 		}
 	}
