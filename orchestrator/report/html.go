@@ -28,8 +28,9 @@ type page struct {
 	Alarms    []string
 	Counts    []verdictCount
 	Groups    []verdictGroup
-	NoVerdict string  // why there is none
-	Forest    *forest // nil: nothing to compare
+	NoVerdict string   // why there is none
+	Common    []string // findings against most of the comparisons
+	Forest    *forest  // nil: nothing to compare
 	Workloads []workloadPart
 	Failures  []failurePart
 	Validity  validityPart
@@ -78,6 +79,14 @@ func newPage(src *source, style string) *page {
 	p.Notes = noteParts(d)
 	p.Words = glossary()
 	return p
+}
+
+// Remarks are the judgement's notes about all comparisons.
+func (p *page) Remarks() []string {
+	if p.Doc.Judgement == nil {
+		return nil
+	}
+	return p.Doc.Judgement.Notes
 }
 
 func htmlFuncs() template.FuncMap {

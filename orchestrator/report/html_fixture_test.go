@@ -23,10 +23,10 @@ func cellsRun(t *testing.T, n int) *results.Run {
 	rng := rand.New(rand.NewPCG(1, 2))
 	kernels := []string{"cfs", "eevdf", "bfs_2_6_31", "never"}
 	scenarios := []string{"j1", "j3", "half_load", "optimal_load"}
-	perTarget, targetsN, repeats := 20, max(1, n/20), 2
+	perTarget, targetsN, boots, repeats := 20, max(1, n/20), 6, 2
 	many := n > 100 // then only what is drawn is written: files take long
 	if many {
-		repeats = 1
+		boots, repeats = 8, 1
 	}
 	if n < perTarget {
 		kernels, scenarios = kernels[:2], scenarios[:0]
@@ -39,9 +39,9 @@ func cellsRun(t *testing.T, n int) *results.Run {
 	for i := range targetsN {
 		name := fmt.Sprintf("target%02d", i+1)
 		l.target(results.PlannedTarget{Name: name, Arch: "amd64", Boot: "qemu", HostBound: i == 7})
-		l.cells(name, kernels, "iperf.to_target", []string{"default"}, 5, repeats, rate...)
-		l.cells(name, kernels, "crunch.ltm", scenarios, 5, repeats, task...)
-		for block := 1; block <= 5; block++ {
+		l.cells(name, kernels, "iperf.to_target", []string{"default"}, boots, repeats, rate...)
+		l.cells(name, kernels, "crunch.ltm", scenarios, boots, repeats, task...)
+		for block := 1; block <= boots; block++ {
 			for k, kernel := range kernels {
 				if kernel == "never" {
 					l.neverBoots(name, block)
@@ -51,7 +51,7 @@ func cellsRun(t *testing.T, n int) *results.Run {
 				gain := 1 + 0.04*float64(k)*float64((i+k)%3-1)
 				spread := math.Exp(0.006 * rng.NormFloat64())
 				if many {
-					spread = math.Exp(0.006 * []float64{-1.2, 0.5, 0, -0.4, 1.3}[block-1])
+					spread = math.Exp(0.006 * []float64{-1.2, 0.5, 0, -0.4, 1.3, 0.2, -0.3, 0.9}[block-1])
 				}
 				for repeat := 1; repeat <= repeats; repeat++ {
 					within := func() float64 {
@@ -61,7 +61,7 @@ func cellsRun(t *testing.T, n int) *results.Run {
 						return gain * spread * math.Exp(0.003*rng.NormFloat64())
 					}
 					raw := func(s results.Slot, cs float64) {
-						if !many || block == 3 {
+						if !many || block == 3 || block == 6 {
 							l.raw(s, "vmstat.csv", vmstatCSV(rng, 60, cs))
 						}
 					}

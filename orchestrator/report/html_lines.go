@@ -101,8 +101,11 @@ func (d *drawnCell) say() string {
 // missing, also beside samples that could be read.
 func (b *linesBudget) read(src *source, c *Cell) (*drawnCell, string) {
 	t := representative(c)
-	if t == nil {
+	if t == nil && c.Empty != "" {
 		return nil, emptyText(c)
+	}
+	if t == nil {
+		return nil, "no trial that counts has a folder of its own"
 	}
 	f, name, err := openSamples(filepath.Join(src.run.Dir(), filepath.FromSlash(t.Dir)))
 	if err != nil {

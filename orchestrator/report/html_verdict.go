@@ -28,6 +28,8 @@ type verdictGroup struct {
 	N    int
 	Line []verdictLine // those shown at once
 	More []verdictLine // the rest
+
+	common map[results.Finding]bool // said once, below all lines
 }
 
 // verdictLine is one line of the verdict card.
@@ -40,6 +42,35 @@ const (
 	mostLines  = 12 // of one verdict that are shown at once
 	mostBeside = 6  // findings beside one comparison; all stand in the validity list
 )
+
+// commonFindings are those that stand against most comparisons: beside each of
+// them they would bury the answer. They are said once.
+func (p *page) commonFindings() map[results.Finding]bool {
+	n, all := map[results.Finding]int{}, 0
+	var order []results.Finding
+	for _, c := range p.comparisons() {
+		if !c.Primary {
+			continue
+		}
+		all++
+		for i, f := range c.Findings {
+			if slices.Contains(c.Findings[:i], f) {
+				continue
+			}
+			if n[f]++; n[f] == 1 {
+				order = append(order, f)
+			}
+		}
+	}
+	common := map[results.Finding]bool{}
+	for _, f := range order {
+		if !f.Hard && n[f] > 2 && n[f] > all/2 {
+			common[f] = true
+			p.Common = append(p.Common, fmt.Sprintf("%s, on %d of %d comparisons: %s", findingKind(f), n[f], all, f.Text))
+		}
+	}
+	return common
+}
 
 // worstFirst are the verdicts in the order a tired person wants them.
 func worstFirst() []stats.Verdict {
@@ -118,9 +149,11 @@ func orDash(s string) string {
 
 // verdicts groups the primary comparisons by verdict, the worst first.
 func (p *page) verdicts() {
+	common := p.commonFindings()
 	for _, v := range worstFirst() {
 		g := verdictGroup{Word: verdictWord(v), Icon: template.HTML(svg.Icon(shapeOf(v)))}
 		g.Open = v != stats.Same && v != stats.NoEvidence
+		g.common = common
 		for i := range p.comparisons() {
 			c := &p.comparisons()[i]
 			if !c.Primary || c.Verdict != v {
@@ -149,7 +182,7 @@ func (p *page) comparisons() []compare.Comparison {
 
 // add adds a line, or the workload to the line that says the same of another one.
 func (g *verdictGroup) add(c *compare.Comparison) {
-	l := newLine(c)
+	l := newLine(c, g.common)
 	for i := range g.Line {
 		x := &g.Line[i]
 		if x.Target == l.Target && x.Beside == l.Beside && x.Sentence == l.Sentence && slices.Equal(x.Findings, l.Findings) {
@@ -160,17 +193,24 @@ func (g *verdictGroup) add(c *compare.Comparison) {
 	g.Line = append(g.Line, l)
 }
 
-func newLine(c *compare.Comparison) verdictLine {
+func newLine(c *compare.Comparison, common map[results.Finding]bool) verdictLine {
 	l := verdictLine{Target: c.Target, What: whatOf(c), Beside: pairText(c), Sentence: c.Sentence}
 	if l.Sentence == "" {
 		l.Sentence = "Change of " + c.Metric.Name + ": " + changeText(c) + "."
 	}
-	for i, f := range c.Findings {
-		if i == mostBeside {
-			l.Findings = append(l.Findings, fmt.Sprintf("and %d more in the validity list", len(c.Findings)-i))
-			break
+	left := 0
+	for _, f := range c.Findings {
+		text := findingKind(f) + ": " + f.Text
+		switch {
+		case common[f] || slices.Contains(l.Findings, text):
+		case len(l.Findings) == mostBeside:
+			left++
+		default:
+			l.Findings = append(l.Findings, text)
 		}
-		l.Findings = append(l.Findings, findingKind(f)+": "+f.Text)
+	}
+	if left > 0 {
+		l.Findings = append(l.Findings, fmt.Sprintf("and %d more in the validity list", left))
 	}
 	return l
 }

@@ -26,6 +26,7 @@ type targetPart struct {
 	Activity    []activityRow
 	Lines       []linesPart
 	LinesOpen   bool
+	NoLines     string // why nothing is drawn; "": something is, or was measured
 	Key         []kernelKey
 }
 
@@ -67,6 +68,7 @@ func workloadParts(src *source, k kernelClasses) []workloadPart {
 					return !v.primary(c, m) && m.Better != workloads.Informative
 				}, true)
 			}
+			part.dropEmptyLines()
 			for _, name := range v.kernels {
 				part.Key = append(part.Key, kernelKey{name, k[name]})
 			}
@@ -75,6 +77,19 @@ func workloadParts(src *source, k kernelClasses) []workloadPart {
 		out = append(out, p)
 	}
 	return out
+}
+
+// dropEmptyLines leaves one sentence where nobody sampled anything.
+func (p *targetPart) dropEmptyLines() {
+	drawn := slices.ContainsFunc(p.Lines, func(l linesPart) bool { return len(l.Panels) > 0 })
+	if drawn || slices.ContainsFunc(p.Activity, func(a activityRow) bool { return a.None == "" }) {
+		return
+	}
+	p.NoLines = "n/a (no samples on file)"
+	if len(p.Lines) > 0 && len(p.Lines[0].Says) > 0 {
+		p.NoLines = p.Lines[0].Says[0]
+	}
+	p.Lines, p.Activity = nil, nil
 }
 
 // plainTables are the workload's tables as --format text prints them.

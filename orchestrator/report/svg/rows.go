@@ -102,12 +102,12 @@ func Strip(a Axis, r StripRow) string {
 		x := a.At(r.Baseline.Value)
 		d.line("base", x, -bleed, x, RowHeight+bleed)
 	}
-	d.marks(a, "trial", r.Trials, 25, 1.5, nil)
-	d.marks(a, "boot", r.Boots, 13, 3.5, []float64{0, -3.5, 3.5, -1.8, 1.8})
 	if r.Median != nil {
 		x := a.At(r.Median.Value)
 		d.rect("med", x-0.35, x+0.35, 4, 18, r.Median.Title)
 	}
+	d.marks(a, "trial", r.Trials, 25, 1.5, nil)
+	d.marks(a, "boot", r.Boots, 13, 3.5, []float64{0, -3.5, 3.5, -1.8, 1.8})
 	return d.end()
 }
 
