@@ -140,7 +140,7 @@ func (c *cellView) idleText(idle *float64) string {
 	jobs := c.runnable()
 	switch c.kind {
 	case kindIperf:
-		text := "the target's CPU was not the bottleneck, so neither was its scheduler: it was idle or waiting for a part of the time"
+		text := "the target's CPU had time left: it was not the bottleneck, and neither was its scheduler"
 		if cpus == 0 {
 			return text + " (unless it has several CPUs, and one of them was full)"
 		}
@@ -161,7 +161,7 @@ func (c *cellView) idleText(idle *float64) string {
 		return ""
 	}
 	*idle -= 100 * max(0, 1-float64(jobs)/float64(cpus))
-	return "the work was not bound by the CPU: besides those that had no task to run, CPUs were idle or waiting for a part of the time"
+	return "the work was not bound by the CPU: CPUs that could have gone on with it were idle or waiting"
 }
 
 func nothingToChoose(v *view) []results.Found {

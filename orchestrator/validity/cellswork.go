@@ -61,7 +61,7 @@ func userTimes(v *view, hard bool) []results.Found {
 // taskTimes compares sequential tasks with each scenario that ran them at once.
 func (v *view) taskTimes(c *cellView, hard bool) []results.Found {
 	var evidence []string
-	text := "the same work took another amount of user time one after another than at once: accounting or frequency is suspect"
+	text := ""
 	for j := range v.cells {
 		o := &v.cells[j]
 		if o.Target != c.Target || o.Kernel != c.Kernel || o.Workload != c.Workload || o.mode() != parallel {
@@ -71,8 +71,13 @@ func (v *view) taskTimes(c *cellView, hard bool) []results.Found {
 		if ratio == 0 || math.Abs(ratio-1) <= sameWork || hard != (excuse == "") {
 			continue
 		}
-		if !hard {
+		switch {
+		case !hard:
 			text = "the same work took more user time at once than one after another: " + excuse
+		case text == "" && ratio > 1:
+			text = "the same work took more user time one after another than at once: accounting or frequency is suspect"
+		case text == "":
+			text = "the same work took less user time one after another than at once: accounting or frequency is suspect"
 		}
 		evidence = append(evidence, fmt.Sprintf("user time of %s / %s = %.4f", c.Scenario, o.Scenario, ratio))
 	}

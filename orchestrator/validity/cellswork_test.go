@@ -58,7 +58,7 @@ func TestSameWorkOf2007(t *testing.T) {
 		for _, makespan := range []bool{true, false} {
 			r := ltmRig(t, cpus, ltm2007(), makespan)
 			f := one(t, r.found("same work, different user time"))
-			if !f.Hard || f.Kernel != "cfs-v9" || f.Scenario != "" || !strings.Contains(f.Evidence, "1.4274") {
+			if !f.Hard || f.Kernel != "cfs-v9" || f.Scenario != "" || !strings.Contains(f.Evidence, "1.4274") || !strings.Contains(f.Text, "more user time one after another") {
 				t.Errorf("%+v", f)
 			}
 			f = one(t, r.found("CPU kept"))

@@ -167,6 +167,7 @@ func TestWholeConfigurations(t *testing.T) {
 func TestUnreadableConfiguration(t *testing.T) {
 	for name, text := range map[string]string{
 		"no gzip": "\x1f\x8bnothing", "cut off": zipped(debian61)[:60], "empty": "", "of another kind": zipped("<html>CONFIG</html>"),
+		"without end": zipped(strings.Repeat("# nothing\n", 1<<20)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := iperfRig(t, nil, nil, nil)

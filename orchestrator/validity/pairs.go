@@ -36,6 +36,8 @@ func pairRules() []runRule {
 			Why: "A machine that has been up for long has other caches and other memory than one that has just booted."}, ages},
 		{Rule{Name: "different kernel series", Threshold: "both kernels are of one series, such as 6.1 or 2.6.30",
 			Why: "Between two series thousands of changes lie, of which the scheduler is one."}, series},
+		{Rule{Name: "different architectures", Threshold: "kernels for the same machine, as uname -m tells it",
+			Why: "A 32-bit kernel runs other code than a 64-bit one, in other amounts of memory."}, architectures},
 		{Rule{Name: "different command lines", Threshold: "the same parameters, the boot's own nonce left out",
 			Why: "A parameter such as mitigations=off costs more than most schedulers save."}, commandLines},
 		{Rule{Name: "different compilers", Threshold: "the same compiler and version",

@@ -19,17 +19,19 @@ func freq(kv ...string) func(*targets.BootRecord) {
 	}
 }
 
-// Each case changes the boot of the second kernel: what would spoil a comparison,
-// what does not, and what is not on file.
-func TestConditionsOfPairs(t *testing.T) {
-	type change = func(*targets.BootRecord)
-	for _, c := range []struct {
-		name     string
-		cfs, bfs change
-		rule     string
-		hard     bool
-		want     string // in the evidence or the sentence; "": nothing is found
-	}{
+// condition changes the boots of two kernels.
+type condition struct {
+	name     string
+	cfs, bfs func(*targets.BootRecord)
+	rule     string
+	hard     bool
+	want     string // in the evidence or the sentence; "": nothing is found
+}
+
+// conditions are what would spoil a comparison, what does not, and what is not on
+// file.
+func conditions() []condition {
+	return []condition{
 		{"alike", nil, nil, "different frequency settings", true, ""},
 		{"governors", nil, freq("governor", "ondemand", "driver", "acpi-cpufreq", "min_freq", "1400000", "max_freq", "1400000"), "different frequency settings", true, "ondemand with bfs, performance with cfs"},
 		{"governors not of all CPUs", nil, freq("governor", "ondemand (1 CPUs), performance (1 CPUs)"), "different frequency settings", true, "governors differ"},
@@ -51,6 +53,8 @@ func TestConditionsOfPairs(t *testing.T) {
 		{"series of 2.6", func(r *targets.BootRecord) { r.Release = "2.6.30.5" }, func(r *targets.BootRecord) { r.Release = "2.6.31-bfs" }, "different kernel series", false, "2.6.31 and 2.6.30"},
 		{"stable release", func(r *targets.BootRecord) { r.Release = "2.6.30.5" }, func(r *targets.BootRecord) { r.Release = "2.6.30.9-bfs" }, "different kernel series", false, ""},
 		{"release not known", nil, func(r *targets.BootRecord) { r.Release = "" }, "different kernel series", false, ""},
+		{"word size", func(r *targets.BootRecord) { r.Machine = "x86_64" }, func(r *targets.BootRecord) { r.Machine = "i686" }, "different architectures", false, "i686 with bfs, x86_64 with cfs"},
+		{"machine not known", func(r *targets.BootRecord) { r.Machine = "x86_64" }, nil, "different architectures", false, ""},
 		{"command line", nil, func(r *targets.BootRecord) { r.Cmdline += " mitigations=off nosmt" }, "different command lines", false, "only with bfs: mitigations=off nosmt"},
 		{"command line in another order, other places of files", nil, func(r *targets.BootRecord) { r.Cmdline = "initrd=b.img kernsweep.nonce=9 root=/dev/sda1 BOOT_IMAGE=/b" }, "different command lines", false, ""},
 		{"command line not known", nil, func(r *targets.BootRecord) { r.Cmdline = "" }, "different command lines", false, ""},
@@ -62,7 +66,11 @@ func TestConditionsOfPairs(t *testing.T) {
 		{"iperf on one of them only", func(r *targets.BootRecord) { r.Tools = map[string]string{"iperf": "iperf 2"} }, func(r *targets.BootRecord) { r.Tools = map[string]string{"tar": "tar"} }, "different tools", false, "no iperf with bfs"},
 		{"a tool that no workload uses", func(r *targets.BootRecord) { r.Tools = map[string]string{"gcc": "gcc 12"} }, func(r *targets.BootRecord) { r.Tools = map[string]string{"gcc": "gcc 13"} }, "different tools", false, ""},
 		{"tools not known", nil, func(r *targets.BootRecord) { r.Tools = map[string]string{"iperf": "iperf 2"} }, "different tools", false, ""},
-	} {
+	}
+}
+
+func TestConditionsOfPairs(t *testing.T) {
+	for _, c := range conditions() {
 		t.Run(c.name, func(t *testing.T) {
 			r := iperfRig(t, func(k string, rec *targets.BootRecord) {
 				f := c.cfs

@@ -39,6 +39,10 @@ func series(v *view) []results.Found {
 	return out
 }
 
+func architectures(v *view) []results.Found {
+	return v.differ(func(b *results.BootState) string { return b.Result.Record.Machine }, "the kernels are of different architectures: they run other code")
+}
+
 func release(b *results.BootState) string { return b.Result.Record.Release }
 
 // loaderParameters say where a boot loader found the files; no kernel behaves by them.
