@@ -25,6 +25,17 @@ func (d *design) flags(c *cobra.Command) {
 	f.BoolVar(&d.floor, "noise-floor", false, "each target's baseline kernel against itself, twice as many boots of it: how small a change the target can show")
 }
 
+// words are the flags as they may be given again.
+func (d *design) words(c *cobra.Command) []string {
+	var out []string
+	for _, name := range []string{"boots", "repeat", "pilot", "noise-floor"} {
+		if f := c.Flags().Lookup(name); f.Changed {
+			out = append(out, "--"+name+"="+f.Value.String())
+		}
+	}
+	return out
+}
+
 // mostBoots bounds what a command line may ask for, as the configuration does.
 const mostBoots = 100_000
 

@@ -179,3 +179,70 @@ func TestRerunOfARunInUse(t *testing.T) {
 		t.Errorf("status %d, %s", status, errs.String())
 	}
 }
+
+// What a lane left out because it had enough is neither failed nor repeated.
+func TestRerunOfALaneThatHadEnough(t *testing.T) {
+	a, run, _ := judgedRun(t, func(s results.Slot) results.Outcome {
+		switch {
+		case s.Target == "ar2317" && s.Block == 3:
+			return ""
+		case s.Target == "ar2317" && s.Block == 2 && s.Kernel == "bfs":
+			return results.Failed
+		}
+		return results.OK
+	}, results.Record{Kind: results.KindEnough, Lane: "ar2317", Enough: &results.Enough{Blocks: 2, Widest: "x", Wanted: 0.01}},
+		results.Record{Kind: results.KindRun, Note: results.NoteEnded})
+	for _, tt := range []struct {
+		r      rerun
+		blocks int
+	}{{rerun{failed: true}, 1}, {rerun{Filter: plan.Filter{Targets: []string{"ar2317"}}}, 2}, {rerun{alone: true}, 1}, {rerun{more: 4}, 4}} {
+		p, err := a.selected(t, run, tt.r)
+		if err != nil || p.Lanes[0].Target != "ar2317" || p.Lanes[0].Rounds() != tt.blocks {
+			t.Errorf("%+v: %v, %+v", tt.r, err, p)
+		}
+	}
+	s, err := a.status("latest")
+	if err != nil || s.Missing != 0 || !strings.HasPrefix(s.Lanes[0].Enough, "enough: 2 blocks, widest ±0 % (x)") || !strings.HasSuffix(s.Next, " --failed") {
+		t.Errorf("%+v, %v", s, err)
+	}
+}
+
+// What failed of the blocks that a later session added can be repeated too.
+func TestRerunOfAddedBlocks(t *testing.T) {
+	a, run, _ := judgedRun(t, func(results.Slot) results.Outcome { return results.OK }, results.Record{Kind: results.KindRun, Note: results.NoteEnded})
+	more, err := a.selected(t, run, rerun{more: 2, Filter: plan.Filter{Targets: []string{"other"}}})
+	if err != nil || more.Lanes[0].Boots[0].Block != 4 {
+		t.Fatal(err)
+	}
+	if err := run.WriteSessionPlan(2, more); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := a.status("latest"); err != nil || s.Missing != 0 {
+		t.Errorf("a session that never began adds something: %+v, %v", s, err)
+	}
+	w, err := run.OpenWriter("me")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []results.Record{{Kind: results.KindRun, Note: results.NoteBegan + ": rerun"},
+		{Kind: results.KindJudged, Lane: "other", Slot: &more.Lanes[0].Boots[0].Trials[1], Attempt: 1, Outcome: results.Failed, Reason: "it broke"},
+		{Kind: results.KindRun, Note: results.NoteEnded}} {
+		if _, err := w.Append(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := a.status("latest"); err != nil || s.Missing != 7 {
+		t.Errorf("%d of the 8 added trials are not tried, %v", s.Missing, err)
+	}
+	p, err := a.selected(t, run, rerun{failed: true})
+	if err != nil || len(p.Lanes) != 1 || p.Lanes[0].Boots[0].Block != 4 || p.Lanes[0].Rounds() != 2 {
+		t.Errorf("%+v, %v", p, err)
+	}
+	if p, err = a.selected(t, run, rerun{more: 1, Filter: plan.Filter{Kernels: []string{"bfs"}}}); err != nil || len(p.Lanes) != 2 ||
+		p.Lanes[0].Boots[0].Block != 6 || p.Lanes[1].Boots[0].Block != 6 || len(p.Lanes[1].Boots) != 2 {
+		t.Errorf("%+v, %v", p, err)
+	}
+}

@@ -68,6 +68,7 @@ func (a *app) resume(c *cobra.Command, run *results.Run, l later) error {
 			}
 		}
 		fmt.Fprintf(a.err, "nothing to resume: every trial of %s has its verdict\n", run.Name())
+		a.keepNoise(run) // should its controller have died just before
 		return a.finish(run)
 	}
 	if _, err := p.Select(lab, plan.Filter{}, nil); err != nil {

@@ -17,6 +17,7 @@ type Forecast struct {
 	From  time.Time `json:"from"`
 	Until time.Time `json:"until"`
 	Said  string    `json:"said,omitempty"` // Deadline.Said
+	Auto  bool      `json:"auto,omitempty"` // boots = "auto": so many blocks at most
 	Lanes []Share   `json:"lanes"`
 }
 
@@ -32,7 +33,7 @@ type Share struct {
 
 // ForecastUntil says what of p is over by d.At when it begins at from.
 func ForecastUntil(lab *config.Lab, p *Plan, h History, d Deadline, from time.Time) Forecast {
-	f := Forecast{From: from.Round(0), Until: d.At, Said: d.Said}
+	f := Forecast{From: from.Round(0), Until: d.At, Said: d.Said, Auto: p.Design.Auto}
 	for _, l := range p.Lanes {
 		c := NewCosts(lab, p, l.Target, h)
 		s, spent := Share{Target: l.Target}, time.Duration(0)
@@ -153,7 +154,11 @@ func (s Share) text(f Forecast) string {
 		return fmt.Sprintf("no block fits on %s, the first takes about %s (%s would do); left out: %s, %d trials",
 			s.Target, Round(s.First), f.fits(s.First), ranges(s.LeftOut), s.Trials)
 	}
-	return fmt.Sprintf("%d of %d blocks fit on %s; left out: %s, %d trials", s.Fit, s.Blocks, s.Target, ranges(s.LeftOut), s.Trials)
+	most := ""
+	if f.Auto {
+		most = "at most "
+	}
+	return fmt.Sprintf("%d of %s%d blocks fit on %s; left out: %s, %d trials", s.Fit, most, s.Blocks, s.Target, ranges(s.LeftOut), s.Trials)
 }
 
 // ranges is "block 3" or "blocks 3-5, 8".
