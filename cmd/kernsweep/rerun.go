@@ -35,8 +35,8 @@ func (a *app) rerunCmd() *cobra.Command {
 is a name, a unique beginning of one, a path, or "latest". Earlier attempts are kept; the newest valid one counts.
 
 --more N adds N blocks to what --target, --workload and --kernel leave (all of it without them), each with all
-kernels, or with those named and their baseline. They are compared within their own session, since another day may
-be a slower one for every kernel; so one block more shows little, and two to four are a better number.
+kernels, or with those named and their baseline. Blocks of another day are compared among themselves, since that day
+may be a slower one for every kernel; so one block more shows little, and two to four are a better number.
 
 Whole blocks are repeated: every block of a target that holds something selected, with all its kernels, in the
 plan's order. One kernel alone, measured on another day, would be compared across days. --workload narrows the
