@@ -49,7 +49,8 @@ func TestCommandLine(t *testing.T) {
 			e.Setenv("KERNSWEEP_LEASES", filepath.Join(e.WorkDir, "leases"))
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"fill": fill},
+		Cmds:          map[string]func(*testscript.TestScript, bool, []string){"fill": fill},
+		UpdateScripts: *update,
 	})
 }
 
