@@ -10,7 +10,7 @@ import (
 )
 
 func (b *builder) cell(p results.PlannedCell) Cell {
-	c := Cell{PlannedCell: p, Outcomes: map[results.Outcome]int{}, NotRun: b.notRun(p), Trials: []Trial{}}
+	c := Cell{PlannedCell: p, Outcomes: map[results.Outcome]int{}, NotRun: b.notRun(p)}
 	counted := b.m.ByBoot(p.Cell)
 	valid := map[*results.Attempt]bool{}
 	for _, boot := range counted {
@@ -21,7 +21,13 @@ func (b *builder) cell(p results.PlannedCell) Cell {
 			}
 		}
 	}
-	for _, t := range b.m.TrialsOf(p.Cell) {
+	trials := b.m.TrialsOf(p.Cell)
+	n := 0
+	for _, t := range trials {
+		n += len(t.Attempts)
+	}
+	c.Trials = make([]Trial, 0, n)
+	for _, t := range trials {
 		if !t.Slot.Warmup() {
 			c.Outcomes[t.Outcome()]++
 			c.find(t.Final())

@@ -15,6 +15,7 @@ func writeJSON(w io.Writer, src *source, _ Options) error {
 	out := bufio.NewWriterSize(w, 64<<10)
 	doc := *src.doc
 	workloads := doc.Workloads
+	trial := newIndenter(6)
 	doc.Workloads = []Workload{}
 	err := around(out, doc, "workloads", 1, len(workloads), func(i int) error {
 		wl := workloads[i]
@@ -25,7 +26,7 @@ func writeJSON(w io.Writer, src *source, _ Options) error {
 			trials := c.Trials
 			c.Trials = []Trial{}
 			return around(out, c, "trials", 5, len(trials), func(i int) error {
-				b, err := indented(trials[i], 6)
+				b, err := trial.text(&trials[i])
 				if err == nil {
 					_, err = out.Write(b)
 				}
@@ -45,7 +46,7 @@ func writeJSON(w io.Writer, src *source, _ Options) error {
 // around writes an object whose list field was emptied, and each of the list's n
 // items where it stood. Depth is that of the object's fields.
 func around(out *bufio.Writer, object any, field string, depth, n int, item func(int) error) error {
-	b, err := indented(object, depth-1)
+	b, err := newIndenter(depth - 1).text(object)
 	if err != nil {
 		return err
 	}
@@ -78,14 +79,25 @@ func around(out *bufio.Writer, object any, field string, depth, n int, item func
 	return err
 }
 
-// indented is v in JSON whose lines but the first begin at a depth.
-func indented(v any, depth int) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent(strings.Repeat("  ", depth), "  ")
-	if err := enc.Encode(v); err != nil {
+// indenter renders values whose lines but the first begin at a depth.
+type indenter struct {
+	b   bytes.Buffer
+	enc *json.Encoder
+}
+
+func newIndenter(depth int) *indenter {
+	x := &indenter{}
+	x.enc = json.NewEncoder(&x.b)
+	x.enc.SetEscapeHTML(false)
+	x.enc.SetIndent(strings.Repeat("  ", depth), "  ")
+	return x
+}
+
+// text is v in JSON, good until the next call.
+func (x *indenter) text(v any) ([]byte, error) {
+	x.b.Reset()
+	if err := x.enc.Encode(v); err != nil {
 		return nil, err
 	}
-	return bytes.TrimRight(b.Bytes(), "\n"), nil
+	return bytes.TrimRight(x.b.Bytes(), "\n"), nil
 }

@@ -185,7 +185,7 @@ func (w *written) Write(p []byte) (int, error) { w.n += int64(len(p)); return le
 func TestLargeRuns(t *testing.T) {
 	for name, g := range shapes() {
 		if os.Getenv("KERNSWEEP_LONG") == "" {
-			g.boots, g.each, g.rows = min(g.boots, 2), min(g.each, 1e5), min(g.rows, 100)
+			g.boots, g.scenarios, g.each, g.rows = min(g.boots, 2), min(g.scenarios, 5), min(g.each, 1e4), min(g.rows, 100)
 		}
 		t.Run(name, func(t *testing.T) {
 			run := g.build(t)

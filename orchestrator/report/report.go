@@ -118,11 +118,12 @@ func load(run *results.Run) (*source, error) {
 	if err != nil {
 		return nil, err
 	}
-	doc := build(run, state)
 	floors, err := compare.ReadFloors(filepath.Dir(run.Dir()))
-	doc.Judgement = compare.Judge(run.Name(), state, compare.Options{Findings: validity.Run(run, state), Floors: floors})
+	j := compare.Judge(run.Name(), state, compare.Options{Findings: validity.Run(run, state), Floors: floors})
 	if err != nil {
-		doc.Judgement.Notes = append(doc.Judgement.Notes, err.Error())
+		j.Notes = append(j.Notes, err.Error())
 	}
+	doc := build(run, state)
+	doc.Judgement = j
 	return &source{run: run, doc: doc}, nil
 }

@@ -16,6 +16,7 @@ type decoder struct {
 	b     []byte
 	i     int
 	bad   bool
+	rec   Record // under way
 }
 
 // mostTexts bounds the table of texts; longText is what is not put there.
@@ -29,14 +30,14 @@ func (d *decoder) record(body []byte) (Record, error) {
 	if d.texts == nil {
 		d.texts = map[string]string{}
 	}
-	d.b, d.i, d.bad = body, 0, false
-	var r Record
-	d.object(func(key string) int { return d.recordField(&r, key) })
+	d.b, d.i, d.bad, d.rec = body, 0, false, Record{}
+	d.object(func(key string) int { return d.recordField(&d.rec, key) })
 	if !d.bad && d.i == len(body) {
-		return r, nil
+		return d.rec, nil
 	}
-	r = Record{}
-	return r, json.Unmarshal(body, &r)
+	d.rec = Record{}
+	err := json.Unmarshal(body, &d.rec)
+	return d.rec, err
 }
 
 // recordField reads the field that key names and returns its place in the order

@@ -65,7 +65,8 @@ func (b *BootValues) take(a *Attempt, metric string, out *Measured) {
 	default:
 		b.add(x.Value, out)
 		if x.N > 1 {
-			b.Reported = &x
+			r := x // x itself is none for the heap
+			b.Reported = &r
 		}
 	}
 	out.Resolution = math.Max(out.Resolution, x.Resolution)
