@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"kernsweep/orchestrator/compare"
@@ -31,7 +32,7 @@ func (l *lane) enough(ctx context.Context, i int) bool {
 		return false
 	}
 	l.sized = done
-	s, err := l.r.Run.State()
+	s, err := l.state()
 	if err != nil {
 		l.note(ctx)("whether more blocks are needed cannot be told: " + err.Error())
 		return false
@@ -59,6 +60,18 @@ func (l *lane) enough(ctx context.Context, i int) bool {
 	return true
 }
 
+// state is what is on file of the lane: the others' figures decide nothing here.
+func (l *lane) state() (*results.State, error) {
+	s, err := l.r.Run.State()
+	if err != nil {
+		return nil, err
+	}
+	other := func(r results.Record) bool { return r.Lane != "" && r.Lane != l.conf.Name }
+	s.Model = results.Load(slices.DeleteFunc(slices.Clone(s.Journal.Records), other))
+	s.Plan.Cells = slices.DeleteFunc(s.Plan.Cells, func(c results.PlannedCell) bool { return c.Target != l.conf.Name })
+	return s, nil
+}
+
 // end says what max_boots makes of a lane that did not come to its width.
 func (l *lane) end(done int) string {
 	if done == l.r.Plan.Design.MaxBoots {
@@ -81,7 +94,7 @@ func (l *lane) measured(i int) int {
 // begun says that a block has a trial on file.
 func (l *lane) begun(m *results.Model, block int) bool {
 	for _, t := range m.Trials {
-		if t.Slot.Target == l.conf.Name && t.Slot.Block == block {
+		if t.Slot.Block == block {
 			return true
 		}
 	}
@@ -123,7 +136,7 @@ func (l *lane) widths(s *results.State) widths {
 		judged[c.Key][c.Metric.Name] = c.HalfWidth
 	}
 	for _, c := range s.Plan.Cells {
-		if c.Target != l.conf.Name || c.NA != "" {
+		if c.NA != "" {
 			continue
 		}
 		for _, m := range s.Plan.Metrics[c.Workload+"."+c.Scenario] {

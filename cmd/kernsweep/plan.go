@@ -90,7 +90,7 @@ func (a *app) writePlan(lab *config.Lab, p *plan.Plan, f plan.Forecast, sel sele
 		return e.Encode(doc)
 	}
 	err := p.WriteText(a.out)
-	if err == nil {
+	if err == nil && !p.Design.NoiseFloor {
 		err = p.WriteProposals(a.out, proposals, a.pilotTakes(lab, p, sel.Filter))
 	}
 	if err != nil || len(f.Lanes) == 0 {

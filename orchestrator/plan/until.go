@@ -9,6 +9,7 @@ import (
 
 	"kernsweep/orchestrator/config"
 	"kernsweep/orchestrator/results"
+	"kernsweep/orchestrator/stats"
 )
 
 // Forecast is what of a plan is over before a point in time, by its estimates.
@@ -29,6 +30,7 @@ type Share struct {
 	LeftOut []int         `json:"left_out,omitempty"` // numbers of the other blocks
 	Trials  int           `json:"trials_left_out"`    // in them, warm-ups not counted
 	First   time.Duration `json:"first"`              // of the first block, with the way home; ns
+	Few     bool          `json:"few,omitempty"`      // fewer blocks fit than a verdict needs
 }
 
 // ForecastUntil says what of p is over by d.At when it begins at from.
@@ -60,6 +62,8 @@ func ForecastUntil(lab *config.Lab, p *Plan, h History, d Deadline, from time.Ti
 			s.LeftOut = append(s.LeftOut, block[0].Block)
 			s.Trials += Counted(block)
 		}
+		least := stats.Defaults().MinBoots
+		s.Few = p.Family > 0 && l.Rounds() == p.Blocks && s.Fit > 0 && s.Fit < least && s.Blocks >= least
 		f.Lanes = append(f.Lanes, s)
 	}
 	return f
@@ -158,7 +162,11 @@ func (s Share) text(f Forecast) string {
 	if f.Auto {
 		most = "at most "
 	}
-	return fmt.Sprintf("%d of %s%d blocks fit on %s; left out: %s, %d trials", s.Fit, most, s.Blocks, s.Target, ranges(s.LeftOut), s.Trials)
+	text := fmt.Sprintf("%d of %s%d blocks fit on %s; left out: %s, %d trials", s.Fit, most, s.Blocks, s.Target, ranges(s.LeftOut), s.Trials)
+	if s.Few {
+		text += fmt.Sprintf("; so few show nothing, each verdict needs %d of each kernel (resume goes on another night)", stats.Defaults().MinBoots)
+	}
+	return text
 }
 
 // ranges is "block 3" or "blocks 3-5, 8".

@@ -37,36 +37,20 @@ func (d *Design) Narrow() float64 {
 	return narrow
 }
 
-// Wanted are the blocks that a run asks for of a planned cell: those of its plan
-// that its lane did not leave because it had enough, and those that later
-// sessions added. None for a cell that is n/a.
-func (s *State) Wanted(c PlannedCell) []int {
+// NotRun counts the trials that a run asks for of a planned cell and the journal
+// has no record of: of the blocks of its plan that its lane did not leave because
+// it had enough, and of those that later sessions added. 0 for a cell that is n/a.
+func (s *State) NotRun(c PlannedCell) int {
 	if c.NA != "" {
-		return nil
+		return 0
 	}
 	own := c.Boots
 	if l := s.Model.Lane(c.Target); l != nil && l.Enough != nil {
 		own = min(own, l.Enough.Blocks)
 	}
-	var out []int
-	for b := 1; b <= own; b++ {
-		out = append(out, b)
-	}
-	for _, b := range c.Added {
-		if !slices.Contains(out, b) {
-			out = append(out, b)
-		}
-	}
-	return out
-}
-
-// NotRun counts the trials that a run asks for of a planned cell and the journal
-// has no record of.
-func (s *State) NotRun(c PlannedCell) int {
-	wanted := s.Wanted(c)
-	n := len(wanted) * c.Repeat
+	n := (own + len(c.Added)) * c.Repeat
 	for _, t := range s.Model.TrialsOf(c.Cell) {
-		if !t.Slot.Warmup() && slices.Contains(wanted, t.Slot.Block) {
+		if b := t.Slot.Block; !t.Slot.Warmup() && (b <= own || slices.Contains(c.Added, b)) {
 			n--
 		}
 	}

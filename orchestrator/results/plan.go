@@ -156,9 +156,7 @@ func (r *Run) State() (*State, error) {
 		j.onlyPlanned(p)
 	}
 	s := &State{Journal: j, Plan: p, Model: Load(j.Records)}
-	plans, notes := r.SessionPlans(s.Model)
-	s.addBlocks(plans)
-	j.Notes = append(j.Notes, notes...)
+	r.addBlocks(s)
 	return s, nil
 }
 

@@ -70,7 +70,9 @@ func (r *Run) SessionPlans(m *Model) (plans []json.RawMessage, notes []string) {
 }
 
 // addBlocks puts into a plan's cells which blocks later sessions added to them.
-func (s *State) addBlocks(plans []json.RawMessage) {
+func (r *Run) addBlocks(s *State) {
+	plans, notes := r.SessionPlans(s.Model)
+	s.Journal.Notes = append(s.Journal.Notes, notes...)
 	cells := make(map[Cell]*PlannedCell, len(s.Plan.Cells))
 	for i := range s.Plan.Cells {
 		cells[s.Plan.Cells[i].Cell] = &s.Plan.Cells[i]

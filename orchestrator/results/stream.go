@@ -17,7 +17,9 @@ func (r *Run) Reading() (*State, error) {
 		return r.State() // which says what is wrong, in its order
 	}
 	if m := r.stream(p, err == nil); m != nil {
-		return &State{Journal: &Journal{id: r.Meta.ID, clean: true}, Plan: p, Model: m}, nil
+		s := &State{Journal: &Journal{id: r.Meta.ID, clean: true}, Plan: p, Model: m}
+		r.addBlocks(s)
+		return s, nil
 	}
 	s, err := r.State()
 	if err == nil {
