@@ -154,6 +154,9 @@ func Read(o Options, files []File) (*Import, error) {
 	var errs []error
 	for i := range files {
 		text, err := decode(files[i].Data)
+		if err == nil && !jsonText(text) {
+			err = lineLengths(text)
+		}
 		if err == nil {
 			err = f.read(m, i, text)
 		}

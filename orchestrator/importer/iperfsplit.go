@@ -27,14 +27,17 @@ var (
 )
 
 func splitIperf(text string) ([]piece, error) {
-	if t := strings.TrimSpace(text); strings.HasPrefix(t, "{") || strings.HasPrefix(t, "[{") {
-		return splitJSON(t)
+	if jsonText(text) {
+		return splitJSON(strings.TrimSpace(text))
 	}
 	s := splitter{}
 	n := 0
 	for line := range strings.Lines(text) {
 		n++
 		s.take(n, line)
+	}
+	if !s.banner && !s.any && len(text) > longestLine {
+		return nil, nil // a large file of something else
 	}
 	s.cut(0)
 	return s.pieces, nil
@@ -102,6 +105,7 @@ type splitter struct {
 	server  bool   // the log is a server's
 	banner  bool   // a banner was seen
 	figures bool   // in this piece
+	any     bool   // … or in an earlier one
 	quoted  bool   // what follows is the server's output, which the client repeats
 	joining bool   // "Client connecting" in a server's log: -d or -r goes the other way
 	streams map[string]*stream
@@ -125,7 +129,7 @@ func (s *splitter) take(n int, line string) {
 			s.cut(n)
 			s.again(id, start, end)
 		}
-		s.figures = true
+		s.figures, s.any = true, true
 	case strings.HasPrefix(t, "Client connecting to"), strings.HasPrefix(t, "Connecting to host"):
 		switch {
 		case s.server && s.figures:

@@ -1,10 +1,12 @@
 package importer
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -24,6 +26,9 @@ func readKernbench(m *Import, file int, text string) error {
 	if n := 0; err != nil {
 		if _, e := fmt.Sscanf(err.Error(), "line %d:", &n); e == nil {
 			err = atLine{n, errors.Unwrap(err)}
+		}
+		if errors.Is(err, bufio.ErrTooLong) {
+			err = errors.New("it has a line of more than 64 kB: is this the log of kernbench?")
 		}
 		return err
 	}
@@ -78,6 +83,7 @@ func (m *Import) kernbenchLog(file int, kernel string, l kernbench.Log) error {
 		if l.Date != "" {
 			t.more.notes = append(t.more.notes, "dated "+l.Date)
 		}
+		t.more.warnings = doubts(i, level)
 		var values []workloads.Value
 		if level.Failed {
 			t.more.outcome, t.more.reason = results.Failed, "the build failed, which the script does not notice"
@@ -99,6 +105,23 @@ func (m *Import) kernbenchLog(file int, kernel string, l kernbench.Log) error {
 		}
 	}
 	return nil
+}
+
+// doubts about a level whose block is not whole.
+func doubts(i int, level kernbench.Level) (w []string) {
+	var lacks []string
+	for k := kernbench.Elapsed; k <= kernbench.Sleeps; k++ {
+		if level.Figures[k].Missing != "" && !level.Failed {
+			lacks = append(lacks, k.String())
+		}
+	}
+	if len(lacks) > 0 {
+		w = append(w, "the block of this level lacks "+strings.Join(lacks, ", ")+": was the log cut off?")
+	}
+	if i > 0 && slices.Contains(lacks, kernbench.Percent.String()) {
+		w = append(w, "without Percent CPU it cannot be told whether the script pooled this level with earlier ones: only its elapsed time is its own for certain")
+	}
+	return w
 }
 
 // levelScenario is "single", "half", "optimal" or "maximal" of a level's name.

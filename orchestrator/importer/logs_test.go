@@ -151,7 +151,9 @@ func TestKernbench(t *testing.T) {
 		t.Error(got)
 	}
 	for text, want := range map[string]string{
-		"Elapsed Time 3\n": "no load level in it",
+		"Elapsed Time 3\n":          "no load level in it",
+		strings.Repeat("x", 70000): "more than 64 kB",
+		strings.Repeat("x", 2<<20): "k.log:1: a line of 2097152 bytes",
 		"d\n6.1\nAverage Half load -j 2 Run (std deviation):\nElapsed Time 4x (0)\n": `k.log:4: Elapsed Time: "4x" is not a number`,
 		"Average Half load -j 2 Run (std deviation):\nElapsed Time 45 (0)\n":         "does not say which kernel",
 	} {
@@ -161,6 +163,18 @@ func TestKernbench(t *testing.T) {
 	}
 	if _, err := read(t, Options{Format: "kernbench"}, "K=k.log|"+old+strings.ReplaceAll(old, "2.6.30", "2.6.31")); err == nil || !strings.Contains(err.Error(), "2 different kernels: take K= away") {
 		t.Errorf("one name for two kernels: %v", err)
+	}
+}
+
+func TestKernbenchCutOff(t *testing.T) {
+	whole := "d\n6.1\n" + fmt.Sprintf(level, "Half load -j 2", "45 (0.2)", "200 (1)") + fmt.Sprintf(level, "Optimal load -j 4", "28 (0.3)", "321 (2)")
+	m := must(t, Options{Format: "kernbench"}, "k.log|"+whole[:strings.LastIndex(whole, "Percent")])
+	if w := m.trials[0].more.warnings; len(w) != 0 {
+		t.Errorf("%v", w)
+	}
+	w := strings.Join(m.trials[1].more.warnings, "; ")
+	if !strings.Contains(w, "lacks Percent CPU, Context Switches, Sleeps: was the log cut off?") || !strings.Contains(w, "cannot be told whether the script pooled") {
+		t.Error(w)
 	}
 }
 

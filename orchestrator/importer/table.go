@@ -85,7 +85,7 @@ type table struct {
 	metric  []workloads.Metric // of each column that is a figure
 	cells   map[results.Cell]int32
 	tasks   map[taskKey]int32 // trial that a task's row belongs to
-	rows    map[rowKey]int    // line of a trial that was given with its repeat
+	rows    map[rowKey]int32  // line of a trial that was given with its repeat
 	count   map[longKey]int   // of a metric in a cell, where no column counts
 	zero    bool              // a repeat of 0 was seen: they are counted from 0
 	repeats bool
@@ -99,11 +99,7 @@ type taskKey struct {
 	task       string
 }
 
-type rowKey struct {
-	cell, boot int32
-	repeat     int
-	metric     string
-}
+type rowKey struct{ cell, boot, repeat int32 }
 
 type longKey struct {
 	cell, boot int32
@@ -113,7 +109,7 @@ type longKey struct {
 // readTable reads rows of figures under a line of names: tab, comma, semicolon
 // or blanks between them.
 func readTable(m *Import, file int, text string) error {
-	t := &table{m: m, file: file, cells: map[results.Cell]int32{}, tasks: map[taskKey]int32{}, rows: map[rowKey]int{},
+	t := &table{m: m, file: file, cells: map[results.Cell]int32{}, tasks: map[taskKey]int32{}, rows: map[rowKey]int32{},
 		count: map[longKey]int{}, text: map[int]error{}, had: map[int]bool{}}
 	if !strings.HasSuffix(text, "\n") {
 		m.say("%s does not end with a line end: is its last row whole?", shown(m.files[file].Name))

@@ -143,11 +143,11 @@ func (t *table) put(tr trial, task string) error {
 		}
 		t.tasks[key] = int32(len(t.m.trials))
 	} else if t.at[repeatCol] >= 0 {
-		k := rowKey{cell: tr.cell, boot: tr.boot, repeat: int(tr.repeat)}
+		k := rowKey{tr.cell, tr.boot, tr.repeat}
 		if was, ok := t.rows[k]; ok {
 			return fmt.Errorf("this trial stands on line %d already: the same kernel, scenario, boot and %s %d", was, t.head[t.at[repeatCol]], tr.repeat)
 		}
-		t.rows[k] = int(tr.line)
+		t.rows[k] = tr.line
 	}
 	t.m.trials = append(t.m.trials, tr)
 	return nil

@@ -87,6 +87,25 @@ func decode(b []byte) (string, error) {
 	return s, nil
 }
 
+// longestLine that a log has, in bytes.
+const longestLine = 1 << 20
+
+func lineLengths(text string) error {
+	n := 0
+	for line := range strings.Lines(text) {
+		if n++; len(line) > longestLine {
+			return atLine{n, fmt.Errorf("a line of %d bytes, as no log has them: it begins with %s", len(line), quote(line[:200]))}
+		}
+	}
+	return nil
+}
+
+// jsonText is JSON, which may be one long line.
+func jsonText(text string) bool {
+	t := strings.TrimLeft(text, " \t\n")
+	return strings.HasPrefix(t, "{") || strings.HasPrefix(t, "[{")
+}
+
 func compressed(b []byte) bool {
 	for _, magic := range []string{"\x1f\x8b", "BZh", "\xfd7zXZ", "PK\x03\x04", "\x28\xb5\x2f\xfd"} {
 		if bytes.HasPrefix(b, []byte(magic)) {
