@@ -185,11 +185,23 @@ func rows(p *plan.Plan) []live.Lane {
 	return lanes
 }
 
-// writeReport leaves report.txt in the run directory and prints the same.
+// writeReport leaves report.txt and report.html in the run directory and prints
+// the text. On a terminal the verdicts are said once more: what a person finds
+// there in the morning is the last screen.
 func (a *app) writeReport(run *results.Run) error {
-	o := report.Options{Format: "text"}
-	err := writeFileFrom(filepath.Join(run.Dir(), "report.txt"), func(w io.Writer) error { return report.Write(w, run, o) })
-	return errors.Join(err, report.Write(a.out, run, a.reportOptions(o)))
+	r, err := report.Read(run)
+	if err != nil {
+		return err
+	}
+	for name, o := range map[string]report.Options{"report.txt": {Format: "text"}, "report.html": {Format: "html"}} {
+		err = errors.Join(err, writeFileFrom(filepath.Join(run.Dir(), name), func(w io.Writer) error { return r.Write(w, o) }))
+	}
+	err = errors.Join(err, r.Write(a.out, a.reportOptions(report.Options{Format: "text"})))
+	if _, ok := a.terminal(); ok {
+		fmt.Fprintln(a.err)
+		err = errors.Join(err, r.Write(a.err, a.reportOptions(report.Options{Format: "verdicts"})))
+	}
+	return err
 }
 
 // finish turns the run's final state into the exit status.
