@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -135,6 +136,15 @@ func autoKilledAndMore(t *testing.T, n *night) {
 	}
 	if _, s = p.state(t); len(s.Model.Trials) != 14 || notRun(s) != 0 || len(s.Model.Sessions) != 2 {
 		t.Errorf("%d trials, %d not run", len(s.Model.Trials), notRun(s))
+	}
+	var doc struct {
+		Judgement struct {
+			Comparisons []struct{ Boots [2]int }
+		}
+	}
+	if err := json.Unmarshal(n.must(t, p, "report", "latest", "--format", "json").out.Bytes(), &doc); err != nil || len(doc.Judgement.Comparisons) != 1 ||
+		doc.Judgement.Comparisons[0].Boots != [2]int{7, 7} {
+		t.Errorf("what was added does not enter: %+v, %v", doc, err)
 	}
 	for _, args := range []string{"rerun latest --more 2 --failed", "rerun latest --more 0 --target " + box, "rerun latest --more -1"} {
 		if c := n.start(t, p, strings.Fields(args)...); c.wait(t) != exitUsage {
