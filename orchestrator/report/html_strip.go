@@ -162,11 +162,14 @@ func baselineMark(c *Cell, m workloads.Metric, cells []*Cell) *svg.Mark {
 const mostTitles = 120 // marks of a row with a title of their own
 
 func bootMarks(c *Cell, f *Figure, unit string) []svg.Mark {
-	names := bootNumbers(c, f)
 	out := make([]svg.Mark, len(f.BootValues))
+	var names []string
+	if len(out) <= mostTitles {
+		names = bootNumbers(c, f)
+	}
 	for i, x := range f.BootValues {
 		out[i].Value = x
-		if len(out) <= mostTitles {
+		if names != nil {
 			out[i].Title = names[i] + ": " + figureText(x) + unit
 		}
 	}

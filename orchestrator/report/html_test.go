@@ -147,6 +147,9 @@ func checkElement(t *testing.T, n *html.Node) {
 		if !has("caption") {
 			t.Error("a table without a caption")
 		}
+		if c, up := attr(n, "class"), attr(n.Parent, "class"); c == nil || *c != "plots" && (up == nil || *up != "scroll") {
+			t.Error("a wide table that cannot be scrolled")
+		}
 	case "th":
 		if attr(n, "scope") == nil {
 			t.Errorf("<th> without a scope: %s", textOf(n))
