@@ -36,7 +36,8 @@ func (a *app) importCmd() *cobra.Command {
   kernbench  kernbench.log; each load level of each kernel is a trial. Figures that the script pooled over
              levels are taken apart, and the printed ones kept beside them
   time       output of time: bash, busybox, POSIX, GNU
-  vmstat     text of vmstat: what a machine did, without a workload
+  vmstat     text of vmstat: what a machine did; with --run and --workload the activity of the trials of that
+             workload which have none, a file for each
   table      rows under a line of names, with tabs, commas, semicolons or blanks between. Columns kernel (or
              scheduler, variant), target, workload, scenario, task, repeat, boot and order say what a row is of;
              every other column of numbers is a metric, its unit at the end of its name: user_s, max_lat_ms.
@@ -121,6 +122,9 @@ func (a *app) importLogs(ctx context.Context, im *importing, args []string) erro
 		im.DefaultsFrom(run)
 	}
 	m, err := importer.Read(im.Options, files)
+	if err == nil && run == nil && m.Attaches() {
+		err = errors.New("vmstat with --workload is the activity of trials that are there: name their run with --run")
+	}
 	if err != nil {
 		return usage(err)
 	}

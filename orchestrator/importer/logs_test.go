@@ -151,7 +151,7 @@ func TestKernbench(t *testing.T) {
 		t.Error(got)
 	}
 	for text, want := range map[string]string{
-		"Elapsed Time 3\n":          "no load level in it",
+		"Elapsed Time 3\n":         "no load level in it",
 		strings.Repeat("x", 70000): "more than 64 kB",
 		strings.Repeat("x", 2<<20): "k.log:1: a line of 2097152 bytes",
 		"d\n6.1\nAverage Half load -j 2 Run (std deviation):\nElapsed Time 4x (0)\n": `k.log:4: Elapsed Time: "4x" is not a number`,

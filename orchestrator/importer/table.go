@@ -93,10 +93,10 @@ type table struct {
 	had     map[int]bool  // columns with a number
 }
 
+// taskKey is the trial that rows of several tasks, or of several metrics, are of.
 type taskKey struct {
 	cell, boot int32
 	repeat     int
-	task       string
 }
 
 type rowKey struct{ cell, boot, repeat int32 }

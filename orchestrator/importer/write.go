@@ -48,6 +48,9 @@ func keptName(i int, name string) string {
 // Write fills a run that was just made (run.json has Meta already): the files,
 // the plan's summary, the journal.
 func (m *Import) Write(ctx context.Context, run *results.Run, owner string) error {
+	if m.Attaches() {
+		return errors.New("vmstat with --workload is the activity of trials that are there: name their run with --run")
+	}
 	laid := m.boots(fresh())
 	if err := m.keep(run, run.Meta.Imported.Files); err != nil {
 		return err
@@ -59,7 +62,7 @@ func (m *Import) Write(ctx context.Context, run *results.Run, owner string) erro
 	if err != nil {
 		return err
 	}
-	return errors.Join(m.journal(ctx, w, laid, ""), w.Close())
+	return errors.Join(m.journal(ctx, w, "", m.laneOf(laid, fresh())), w.Close())
 }
 
 // Add adds a session to a run that was imported before. A file that the run
@@ -92,7 +95,7 @@ func (m *Import) session(ctx context.Context, run *results.Run, w *results.Write
 	if err := m.agrees(state.Plan); err != nil {
 		return err
 	}
-	laid := m.boots(base{
+	b := base{
 		number: func(target string) int { return run.NextBoot(target, state.Model) },
 		block: func(target, kernel string) int {
 			n := 0
@@ -103,7 +106,17 @@ func (m *Import) session(ctx context.Context, run *results.Run, w *results.Write
 			}
 			return n
 		},
-	})
+	}
+	of, plan := (func(string) []results.Record)(nil), state.Plan
+	if m.Attaches() {
+		of, err = m.attach(state)
+	} else {
+		laid := m.boots(b)
+		of, plan = m.laneOf(laid, b), m.summary(state.Plan, laid)
+	}
+	if err != nil {
+		return err
+	}
 	all := *meta.Imported
 	all.Files = append(slices.Clone(all.Files), more.Files...)
 	if more.Note != "" {
@@ -113,13 +126,13 @@ func (m *Import) session(ctx context.Context, run *results.Run, w *results.Write
 	if err := m.keep(run, more.Files); err != nil {
 		return err
 	}
-	if err := run.WritePlan(m.summary(state.Plan, laid), nil); err != nil {
+	if err := run.WritePlan(plan, nil); err != nil {
 		return err
 	}
 	if err := run.SetMeta(meta); err != nil {
 		return err
 	}
-	return m.journal(ctx, w, laid, ": import "+m.o.Format)
+	return m.journal(ctx, w, ": import "+m.o.Format, of)
 }
 
 // agrees refuses a metric that the run holds in another unit.
@@ -148,8 +161,9 @@ func (m *Import) keep(run *results.Run, list []results.ImportedFile) error {
 	return nil
 }
 
-// journal records everything at once.
-func (m *Import) journal(ctx context.Context, w *results.Writer, laid []*boot, why string) error {
+// journal records everything at once: what a lane has, between its beginning and
+// its end.
+func (m *Import) journal(ctx context.Context, w *results.Writer, why string, of func(lane string) []results.Record) error {
 	recs := []results.Record{{Kind: results.KindRun, Note: results.NoteBegan + why}}
 	var lanes []string
 	for _, c := range m.cells {
@@ -159,18 +173,7 @@ func (m *Import) journal(ctx context.Context, w *results.Writer, laid []*boot, w
 	}
 	for _, l := range lanes {
 		recs = append(recs, results.Record{Kind: results.KindLane, Lane: l, Note: results.NoteBegan})
-		number := 0
-		for _, b := range laid {
-			if b.target == l {
-				recs = append(recs, m.records(b)...)
-				number = max(number, b.number)
-			}
-		}
-		for i, d := range m.o.DidNotBoot {
-			recs = append(recs, results.Record{Kind: results.KindBoot, Lane: l, Boot: &results.Boot{Number: number + i + 1, Kernel: d.Kernel, Block: 1,
-				Outcome: results.BootFailed, Reason: d.Reason,
-				Record: targets.BootRecord{Kernel: d.Kernel, Unproven: "imported: as told by whoever imported it"}}})
-		}
+		recs = append(recs, of(l)...)
 		recs = append(recs, results.Record{Kind: results.KindLane, Lane: l, Note: results.NoteEnded})
 	}
 	for _, n := range m.notes {
@@ -179,4 +182,24 @@ func (m *Import) journal(ctx context.Context, w *results.Writer, laid []*boot, w
 	recs = append(recs, results.Record{Kind: results.KindRun, Note: results.NoteEnded})
 	_, err := w.AppendAll(ctx, recs)
 	return err
+}
+
+// laneOf gives the boots of a lane, those that failed last.
+func (m *Import) laneOf(laid []*boot, b base) func(lane string) []results.Record {
+	return func(l string) []results.Record {
+		var recs []results.Record
+		next := b.number(l)
+		for _, x := range laid {
+			if x.target == l {
+				recs = append(recs, m.records(x)...)
+				next = max(next, x.number+1)
+			}
+		}
+		for i, d := range m.o.DidNotBoot {
+			recs = append(recs, results.Record{Kind: results.KindBoot, Lane: l, Boot: &results.Boot{Number: next + i, Kernel: d.Kernel,
+				Block: b.block(l, d.Kernel) + 1, Outcome: results.BootFailed, Reason: d.Reason,
+				Record: targets.BootRecord{Kernel: d.Kernel, Unproven: "imported: as told by whoever imported it"}}})
+		}
+		return recs
+	}
 }

@@ -186,6 +186,47 @@ func TestLaterSession(t *testing.T) {
 	}
 }
 
+// TestActivityOfTrials: vmstat text belongs to trials that are there.
+func TestActivityOfTrials(t *testing.T) {
+	run := write(t, must(t, Options{Format: "iperf", Workload: "iperf.x"}, "K=a|"+row("  3", "0.0-10.0", "27.4 MBytes  23.0 Mbits/sec")+row("  3", "0.0-10.0", "27.3 MBytes  22.9 Mbits/sec")))
+	vm := func(cs int) string {
+		return vmHead + strings.Repeat(fmt.Sprintf(" 1  0      0   9000    600   4100    0    0     0     0  900 %d 30 10 60  0\n", cs), 3)
+	}
+	o := Options{Format: "vmstat", Workload: "iperf.x"}
+	for _, c := range []struct {
+		o     Options
+		files []string
+		want  string
+	}{
+		{o, []string{"K=v|" + vm(1)}, "has 2 trial(s) without an activity, and 1 vmstat file(s) are named"},
+		{Options{Format: "vmstat", Workload: "iperf.y"}, []string{"K=v|" + vm(1)}, "no trial of imported/K/iperf.y.default without an activity; it has trials of: imported/K/iperf.x.default"},
+	} {
+		if err := must(t, c.o, c.files...).Add(t.Context(), run, "test"); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v, want %s", err, c.want)
+		}
+	}
+	if err := must(t, o, "K=v1|"+vm(100), "K=v2|"+vm(200)).Add(t.Context(), run, "test"); err != nil {
+		t.Fatal(err)
+	}
+	s := state(t, run)
+	if len(s.Model.Trials) != 2 || len(s.Model.Boots) != 1 {
+		t.Fatalf("%d trials, %d boots", len(s.Model.Trials), len(s.Model.Boots))
+	}
+	for i, tr := range s.Model.Trials {
+		a := tr.Valid()
+		if v, why := a.Value("throughput"); len(tr.Attempts) != 1 || a.Summary.Switches != float64(100*(i+1)) || why != "" || v.Value < 22 {
+			t.Errorf("%+v %+v", a, a.Summary)
+		}
+	}
+	alone, err := results.Create(t.TempDir(), "s", results.RunMeta{}, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := must(t, o, "K=v|"+vm(1)).Write(t.Context(), alone, "test"); err == nil || !strings.Contains(err.Error(), "name their run with --run") {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestOpen(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"plain": "1", "a=b": "2"} {
