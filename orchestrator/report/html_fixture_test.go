@@ -15,74 +15,83 @@ import (
 	"kernsweep/workloads"
 )
 
+// night makes runs of many cells.
+type night struct {
+	*lab
+	rng                *rand.Rand
+	kernels, scenarios []string
+	rate, task         []workloads.Metric
+	boots, repeats     int
+	many               bool // then only the files of what is drawn are written: they take long
+}
+
 // cellsRun is a run of about n cells with every kind of end in it: kernels that
 // differ, that do not, that never boot; trials that fail; vmstat of each trial.
 func cellsRun(t *testing.T, n int) *results.Run {
 	t.Helper()
-	l := newLab(t, "overnight")
-	rng := rand.New(rand.NewPCG(1, 2))
-	kernels := []string{"cfs", "eevdf", "bfs_2_6_31", "never"}
-	scenarios := []string{"j1", "j3", "half_load", "optimal_load"}
-	perTarget, targetsN, boots, repeats := 20, max(1, n/20), 6, 2
-	many := n > 100 // then only what is drawn is written: files take long
-	if many {
-		boots, repeats = 8, 1
+	l := &night{lab: newLab(t, "overnight"), rng: rand.New(rand.NewPCG(1, 2)), boots: 6, repeats: 2, many: n > 100,
+		kernels: []string{"cfs", "eevdf", "bfs_2_6_31", "never"}, scenarios: []string{"j1", "j3", "half_load", "optimal_load"}}
+	l.rate = []workloads.Metric{{Name: "rate", Unit: "Mbit/s", Better: workloads.HigherIsBetter, Primary: true}, m("retransmits", "count", workloads.LowerIsBetter)}
+	l.task = []workloads.Metric{{Name: "LTMM.user", Unit: "s", Better: workloads.LowerIsBetter, Primary: true}, m("LTMM.wall", "s", workloads.LowerIsBetter), m("involuntary", "count", workloads.Informative)}
+	if l.many {
+		l.boots, l.repeats = 8, 1
 	}
-	if n < perTarget {
-		kernels, scenarios = kernels[:2], scenarios[:0]
+	if n < 20 {
+		l.kernels, l.scenarios = l.kernels[:2], nil
 	}
-	for _, k := range kernels {
+	for _, k := range l.kernels {
 		l.kernel(k, strings.Split(k, "_")[0])
 	}
-	rate := []workloads.Metric{{Name: "rate", Unit: "Mbit/s", Better: workloads.HigherIsBetter, Primary: true}, m("retransmits", "count", workloads.LowerIsBetter)}
-	task := []workloads.Metric{{Name: "LTMM.user", Unit: "s", Better: workloads.LowerIsBetter, Primary: true}, m("LTMM.wall", "s", workloads.LowerIsBetter), m("involuntary", "count", workloads.Informative)}
-	for i := range targetsN {
+	for i := range max(1, n/20) {
 		name := fmt.Sprintf("target%02d", i+1)
 		l.target(results.PlannedTarget{Name: name, Arch: "amd64", Boot: "qemu", HostBound: i == 7})
-		l.cells(name, kernels, "iperf.to_target", []string{"default"}, boots, repeats, rate...)
-		l.cells(name, kernels, "crunch.ltm", scenarios, boots, repeats, task...)
-		for block := 1; block <= boots; block++ {
-			for k, kernel := range kernels {
-				if kernel == "never" {
-					l.neverBoots(name, block)
-					continue
-				}
-				boot := l.booted(name, kernel, "6."+fmt.Sprint(k)+".0-"+kernel, strings.Split(kernel, "_")[0], block)
-				gain := 1 + 0.04*float64(k)*float64((i+k)%3-1)
-				spread := math.Exp(0.006 * rng.NormFloat64())
-				if many {
-					spread = math.Exp(0.006 * []float64{-1.2, 0.5, 0, -0.4, 1.3, 0.2, -0.3, 0.9}[block-1])
-				}
-				for repeat := 1; repeat <= repeats; repeat++ {
-					within := func() float64 {
-						if many {
-							return gain * spread
-						}
-						return gain * spread * math.Exp(0.003*rng.NormFloat64())
-					}
-					raw := func(s results.Slot, cs float64) {
-						if !many || block == 3 || block == 6 {
-							l.raw(s, "vmstat.csv", vmstatCSV(rng, 60, cs))
-						}
-					}
-					s := slot(name, kernel, "iperf.to_target", "default", block, boot, repeat)
-					raw(s, 400*float64(k+1))
-					l.trial(s, results.OK, "", parsed(rate, 94*within(), float64(rng.IntN(3))), activityOf(k))
-					for j, sc := range scenarios {
-						s := slot(name, kernel, "crunch.ltm", sc, block, boot, repeat)
-						if kernel == "eevdf" && sc == "j3" && block == 2 {
-							l.trial(s, results.Failed, "exit status 139", nil, nil)
-							continue
-						}
-						raw(s, 40*float64(k+1))
-						l.trial(s, results.OK, "", parsed(task, float64(j+1)*60/within(), float64(j+1)*61/within(), 7), activityOf(k))
-					}
-				}
+		l.cells(name, l.kernels, "iperf.to_target", []string{"default"}, l.boots, l.repeats, l.rate...)
+		l.cells(name, l.kernels, "crunch.ltm", l.scenarios, l.boots, l.repeats, l.task...)
+		for block := 1; block <= l.boots; block++ {
+			for k := range l.kernels {
+				l.inBoot(i, k, name, block)
 			}
 		}
 		l.end(name)
 	}
 	return l.done()
+}
+
+// inBoot is one boot of kernel k on target i, and its trials.
+func (l *night) inBoot(i, k int, target string, block int) {
+	kernel := l.kernels[k]
+	if kernel == "never" {
+		l.neverBoots(target, block)
+		return
+	}
+	boot := l.booted(target, kernel, "6."+fmt.Sprint(k)+".0-"+kernel, strings.Split(kernel, "_")[0], block)
+	gain := (1 + 0.04*float64(k)*float64((i+k)%3-1)) * math.Exp(0.006*l.rng.NormFloat64())
+	if l.many {
+		gain = (1 + 0.04*float64(k)*float64((i+k)%3-1)) * math.Exp(0.006*[]float64{-1.2, 0.5, 0, -0.4, 1.3, 0.2, -0.3, 0.9}[block-1])
+	}
+	within := func() float64 {
+		if l.many {
+			return gain
+		}
+		return gain * math.Exp(0.003*l.rng.NormFloat64())
+	}
+	ran := func(s results.Slot, p *workloads.Parsed, cs float64) {
+		if !l.many || block == 3 || block == 6 {
+			l.raw(s, "vmstat.csv", vmstatCSV(l.rng, 60, cs))
+		}
+		l.trial(s, results.OK, "", p, activityOf(k))
+	}
+	for repeat := 1; repeat <= l.repeats; repeat++ {
+		ran(slot(target, kernel, "iperf.to_target", "default", block, boot, repeat), parsed(l.rate, 94*within(), float64(l.rng.IntN(3))), 400*float64(k+1))
+		for j, sc := range l.scenarios {
+			s := slot(target, kernel, "crunch.ltm", sc, block, boot, repeat)
+			if kernel == "eevdf" && sc == "j3" && block == 2 {
+				l.trial(s, results.Failed, "exit status 139", nil, nil)
+				continue
+			}
+			ran(s, parsed(l.task, float64(j+1)*60/within(), float64(j+1)*61/within(), 7), 40*float64(k+1))
+		}
+	}
 }
 
 func activityOf(k int) *results.Activity {

@@ -167,19 +167,6 @@ func checkText400(t *testing.T, n *html.Node) {
 	}
 }
 
-func TestPlacesOfManyCells(t *testing.T) {
-	root, err := html.Parse(strings.NewReader(string(htmlOf(t, cellsRun(t, 20)))))
-	if err != nil {
-		t.Fatal(err)
-	}
-	checkPlaces(t, root)
-	root, err = html.Parse(strings.NewReader(string(htmlOfDoc(t, judged()))))
-	if err != nil {
-		t.Fatal(err)
-	}
-	checkPlaces(t, root)
-}
-
 // Colours of text have a contrast of 4.5 and those of marks one of 3 with what
 // lies behind them, in both modes (WCAG 2.2, 1.4.3 and 1.4.11).
 func TestHTMLContrast(t *testing.T) {

@@ -21,7 +21,7 @@ func TestHTMLOfManyCells(t *testing.T) {
 			if len(b) > most {
 				t.Errorf("%d bytes, at most %d", len(b), most)
 			}
-			checkPage(t, b)
+			checkPlaces(t, checkPage(t, b))
 			for _, svg := range []string{`class="strip `, `class="lines"`, `class="forest"`} {
 				if !bytes.Contains(b, []byte(svg)) {
 					t.Errorf("no %s", svg)
@@ -34,6 +34,7 @@ func TestHTMLOfManyCells(t *testing.T) {
 func TestHTMLOfEveryVerdict(t *testing.T) {
 	b := htmlOfDoc(t, judged())
 	root := checkPage(t, b)
+	checkPlaces(t, root)
 	text := textOf(root)
 	for _, want := range []string{"1 did not boot", "1 slower", "1 faster", "1 invalid", "2 inconclusive", "2 no evidence", "1 same", "1 no verdict",
 		"This is the sentence of bfs.", "Hard finding: The kernel log has flash errors.", "3 more boot(s)", "kernsweep rerun 2026-overnight --target router --kernel wide",
