@@ -96,7 +96,7 @@ func cloned(c results.Cell) results.Cell {
 func (t *table) wideRow(f []string, tr trial) error {
 	task := t.field(f, taskCol)
 	from := len(t.m.vals)
-	some := false
+	some, lacks := false, "has no figure of it"
 	for i, x := range t.metric {
 		if t.role[i] != figureCol {
 			continue
@@ -109,6 +109,9 @@ func (t *table) wideRow(f []string, tr trial) error {
 			continue // a column of words
 		}
 		some = some || v.why == 0
+		if v.why != 0 {
+			lacks = strings.TrimPrefix(t.m.names[v.why], "the file ")
+		}
 		if task != "" {
 			x.Name = task + "." + x.Name
 		}
@@ -121,7 +124,7 @@ func (t *table) wideRow(f []string, tr trial) error {
 	if !some {
 		t.m.vals = t.m.vals[:from]
 		if c := t.m.cells[tr.cell]; t.m.nas[c] == "" {
-			t.m.nas[c] = fmt.Sprintf("%s leaves its figures empty", shown(t.m.files[t.file].Name))
+			t.m.nas[c] = shown(t.m.files[t.file].Name) + " " + lacks
 		}
 		return nil
 	}
