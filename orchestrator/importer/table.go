@@ -81,6 +81,8 @@ type table struct {
 	role []role
 	at   [roles]int // column of a role, -1 without
 	long bool
+	// several: one kernel's name stands for several variants.
+	several bool
 
 	metric  []workloads.Metric // of each column that is a figure
 	cells   map[results.Cell]int32
@@ -125,7 +127,9 @@ func readTable(m *Import, file int, text string) error {
 			return err
 		}
 		if t.head == nil {
-			err = t.header(f)
+			if err = t.header(f); err == nil {
+				t.several = t.sameNames(text)
+			}
 		} else {
 			err = t.row(f, line)
 		}

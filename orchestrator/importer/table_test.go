@@ -74,6 +74,8 @@ func TestTables(t *testing.T) {
 			"A default: score=10 p99=3|A default: score=11"},
 		{"repeats from 0", "kernel,run,x_s\nA,0,1\nA,1,2\n", "A default: x=1|A default: x=2"},
 		{"some of it missing", "kernel,x_s,y_s\nA,-,2\n", "A default: x=n/a y=2"},
+		{"one kernel with two schedulers", "kernel,scheduler,x_s\n2.6,CFS,1\n2.6,BFS,2\n", "2.6 CFS default: x=1|2.6 BFS default: x=2"},
+		{"two kernels with a scheduler each", "kernel,scheduler,x_s\n2.6,CFS,1\n2.6-ck,BFS,2\n", "2.6 default: x=1|2.6-ck default: x=2"},
 		{"a column of words", "kernel,x_s,remark\nA,1,fine\n", "A default: x=1"},
 	} {
 		m, err := read(t, Options{Format: "table"}, "t|"+c.text)

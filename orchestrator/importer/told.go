@@ -19,6 +19,9 @@ func (t *table) field(f []string, r role) string {
 
 func (t *table) kernel(f []string) (string, error) {
 	k := cmp.Or(t.field(f, kernelCol), t.field(f, variantCol), t.field(f, schedulerCol), t.m.files[t.file].Kernel, t.m.o.Kernel)
+	if t.several {
+		k += " " + t.builtAs(f)
+	}
 	if err := nameable(k); err != nil {
 		return "", fmt.Errorf("the kernel's name: %w", err)
 	}
@@ -28,6 +31,36 @@ func (t *table) kernel(f []string) (string, error) {
 		}
 	}
 	return k, nil
+}
+
+// builtAs tells apart what a table calls one kernel.
+func (t *table) builtAs(f []string) string {
+	return strings.TrimSpace(t.field(f, variantCol) + " " + t.field(f, schedulerCol))
+}
+
+// sameNames says whether a kernel of the table stands beside several variants or
+// schedulers, so that its own name does not tell what was compared.
+func (t *table) sameNames(text string) bool {
+	if t.at[kernelCol] < 0 || t.at[variantCol] < 0 && t.at[schedulerCol] < 0 {
+		return false
+	}
+	seen := map[string]string{}
+	next := rowsOf(text)
+	for n := 0; ; n++ {
+		f, _, err := next()
+		if err != nil {
+			return false // the end, or an error that the second reading names
+		}
+		if n == 0 || len(f) < len(t.head) {
+			continue
+		}
+		k, as := t.field(f, kernelCol), t.builtAs(f)
+		if was, ok := seen[k]; ok && was != as {
+			return true
+		} else if !ok {
+			seen[strings.Clone(k)] = strings.Clone(as)
+		}
+	}
 }
 
 // schedulers are the names that targets.Scheduler knows.
