@@ -89,6 +89,10 @@ func newHistory(d *Document) historyPart {
 			h.Says = append(h.Says, fmt.Sprintf("Left out on %s, since it would not have ended before %s: blocks from %d on, %d trial(s). kernsweep resume %s measures them.",
 				t.Name, at(t.Cut.Until), t.Cut.Block, t.Cut.Trials, d.Run.Name))
 		}
+		if e := t.Enough; e != nil {
+			h.Says = append(h.Says, fmt.Sprintf("%s had enough after %d blocks: the widest interval, of %s, has a half width of %s %%; %s %% was wanted.",
+				t.Name, e.Blocks, e.Widest, figureText(e.HalfWidth*100), figureText(e.Wanted*100)))
+		}
 		if t.NotRun > 0 {
 			h.Says = append(h.Says, fmt.Sprintf("%d planned trial(s) of %s were not run.", t.NotRun, t.Name))
 		}

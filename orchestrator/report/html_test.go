@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"golang.org/x/net/html"
+
+	"kernsweep/orchestrator/results"
 )
 
 // Pages of 2, 20 and 200 cells are sound HTML, need nothing from outside, can be
@@ -59,13 +61,22 @@ func TestHTMLOfEveryVerdict(t *testing.T) {
 }
 
 func TestHTMLOfNothing(t *testing.T) {
+	d := judged()
+	d.Targets = []Target{{PlannedTarget: results.PlannedTarget{Name: "router"}, Enough: &results.Enough{Blocks: 6, Widest: "iperf.to_target rate", HalfWidth: 0.008, Wanted: 0.01}}}
+	d.Workloads = []Workload{{ID: "iperf.to_target", Cells: []Cell{{PlannedCell: results.PlannedCell{Cell: results.Cell{Target: "router", Kernel: "bfs", Workload: "iperf.to_target", Scenario: "default"}},
+		Empty: "not run", Findings: []results.Found{{Finding: results.Finding{Rule: "steal", Text: "The host took CPU time away.", Evidence: "3 %", Threshold: "1 %"}, Target: "router", Trials: 4}}}}}}
+	text := textOf(checkPage(t, htmlOfDoc(t, d)))
+	for _, want := range []string{"router had enough after 6 blocks", "half width of 0.8 %; 1 % was wanted", "The host took CPU time away.", "router (4 trials)", "n/a (not run)"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("not on the page: %q", want)
+		}
+	}
 	root := checkPage(t, htmlOf(t, newLab(t, "empty").done()))
 	for _, want := range []string{"None: nothing was measured.", "No boot and no trial failed.", "n/a (none recorded)"} {
 		if !strings.Contains(textOf(root), want) {
 			t.Errorf("not on the page: %q", want)
 		}
 	}
-	d := judged()
 	d.Judgement = nil
 	checkPage(t, htmlOfDoc(t, d))
 }

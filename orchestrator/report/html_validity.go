@@ -42,8 +42,14 @@ func newValidity(d *Document) validityPart {
 	for _, f := range found {
 		v.add(f)
 	}
+	known := len(found) // findings of trials that the run's rules gathered already are not repeated
 	for _, w := range d.Workloads {
 		for _, c := range w.Cells {
+			for _, f := range c.Findings {
+				if !slices.ContainsFunc(found[:known], func(x results.Found) bool { return x.Rule == f.Rule && x.About(c.Cell, "") }) {
+					v.add(f)
+				}
+			}
 			v.cell(&c)
 		}
 	}
@@ -100,7 +106,7 @@ func whereText(f results.Found) string {
 // cell adds the warnings of a cell that are no rule's, and what was not collected.
 func (v *validityPart) cell(c *Cell) {
 	for _, w := range c.Warnings {
-		if v.knows(w.Text) {
+		if c.ruled(w.Text) || v.knows(w.Text) {
 			continue
 		}
 		addRow(&v.Warnings, validityRow{Text: w.Text}, fmt.Sprintf("%s (%d trials)", c.Cell, w.Trials))
