@@ -3,9 +3,11 @@ package report
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"kernsweep/orchestrator/compare"
 	"kernsweep/orchestrator/stats"
+	"kernsweep/workloads"
 )
 
 // comparisonTables has a table per workload and target: every primary
@@ -22,7 +24,11 @@ func comparisonTables(src *source, secondary bool, width int) section {
 	if len(list) == 0 {
 		return s
 	}
-	s.say(width, "", "Geometric means over boots; change of the value with its 95 %% interval; p after Holm's correction over %d primary comparison(s); boots: baseline x kernel.", j.Family)
+	holm := ""
+	if j.Family > 0 {
+		holm = fmt.Sprintf("p after Holm's correction over %s; ", several(j.Family, "primary comparison"))
+	}
+	s.say(width, "", "Geometric means over boots; change of the value with its 95 %% interval; %sboots: baseline x kernel.", holm)
 	type place struct{ workload, target, metric, baseline string }
 	var order []place
 	by := map[place][]*compare.Comparison{}
@@ -61,19 +67,36 @@ func comparisonTable(s *section, list []*compare.Comparison, width int) {
 		value = "value"
 	}
 	tab.labels = len(labels)
-	tab.head = append(tab.head, first.Baseline, value, "change", "CI95", "p", "boots", "verdict")
+	anyP := slices.ContainsFunc(list, func(c *compare.Comparison) bool { return c.Primary && c.Holm.OK() })
+	tab.head = append(tab.head, first.Baseline, value, "change", "CI95")
+	if anyP {
+		tab.head = append(tab.head, "p")
+	}
+	tab.head = append(tab.head, "boots", "verdict")
 	tab.left = []int{len(tab.head) - 1}
 	var notes footnotes
+	shared := sharedRules(list)
 	for _, c := range list {
 		var row []string
 		for _, of := range labels {
 			row = append(row, of(c))
 		}
-		tab.row(append(row, comparisonRow(c, &notes)...)...)
+		tab.row(append(row, comparisonRow(c, anyP, shared, &notes)...)...)
 	}
 	s.say(width, "  ", "%s on %s: %s%s (%s), baseline %s", title, first.Target, first.Metric.Name, unit(first.Metric.Unit), better(first), first.Baseline)
 	s.table(&tab, &notes, width)
+	if len(shared) > 0 {
+		s.say(width, "  ", "validity, all of them: %s", strings.Join(shared, ", "))
+	}
 	moved(s, list, width)
+}
+
+// several is "1 boot", "2 boots".
+func several(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }
 
 func unit(u string) string {
@@ -84,13 +107,37 @@ func unit(u string) string {
 }
 
 func better(c *compare.Comparison) string {
-	if c.Metric.Better == "" {
+	if c.Metric.Better != workloads.HigherIsBetter && c.Metric.Better != workloads.LowerIsBetter {
 		return "no direction"
 	}
 	return string(c.Metric.Better) + " is better"
 }
 
-func comparisonRow(c *compare.Comparison, notes *footnotes) []string {
+// sharedRules are those that found something about every comparison of a table
+// of several.
+func sharedRules(list []*compare.Comparison) []string {
+	if len(list) < 2 {
+		return nil
+	}
+	var shared []string
+	for _, f := range list[0].Findings {
+		if !slices.ContainsFunc(list, func(c *compare.Comparison) bool { return !slices.Contains(ruleNames(c), f.Rule) }) {
+			shared = addNew(shared, f.Rule)
+		}
+	}
+	return shared
+}
+
+// ruleNames are the rules that found something about a comparison.
+func ruleNames(c *compare.Comparison) []string {
+	var names []string
+	for _, f := range c.Findings {
+		names = addNew(names, f.Rule)
+	}
+	return names
+}
+
+func comparisonRow(c *compare.Comparison, withP bool, shared []string, notes *footnotes) []string {
 	figure := func(n stats.Number) string {
 		switch {
 		case n.OK():
@@ -113,18 +160,27 @@ func comparisonRow(c *compare.Comparison, notes *footnotes) []string {
 			ci += " " + notes.mark(c.Low.Missing)
 		}
 	}
-	p := chance(c.Holm)
+	row = append(row, ci)
 	verdict := word(c.Verdict)
 	if !c.Primary {
-		p, verdict = "", "secondary"
+		verdict = "secondary"
 	}
-	for _, f := range c.Findings {
-		verdict += " " + notes.mark("validity: "+f.Rule)
+	if withP {
+		p := ""
+		if c.Primary {
+			p = chance(c.Holm)
+		}
+		row = append(row, p)
+	}
+	for _, rule := range ruleNames(c) {
+		if !slices.Contains(shared, rule) {
+			verdict += notes.mark("validity: " + rule)
+		}
 	}
 	if c.Within != nil && c.Within.P.OK() {
-		verdict += " " + notes.mark(within(c.Within))
+		verdict += notes.mark(within(c.Within))
 	}
-	return append(row, ci, p, fmt.Sprintf("%dx%d", c.Boots[0], c.Boots[1]), verdict)
+	return append(row, fmt.Sprintf("%dx%d", c.Boots[0], c.Boots[1]), verdict)
 }
 
 // within says what single boots show, and that it is not about the kernels.

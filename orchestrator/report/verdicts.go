@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"kernsweep/orchestrator/compare"
@@ -214,92 +213,28 @@ func word(v stats.Verdict) string {
 	return string(v)
 }
 
-// claim is a comparison in one line.
-func claim(c *compare.Comparison) string {
-	s := word(c.Verdict)
-	if c.Verdict == stats.DidNotBoot {
-		return s
-	}
-	if !c.Change.OK() {
-		return s + ": n/a (" + c.Change.Missing + ")"
-	}
-	s += ": " + c.Metric.Name + " " + change(c)
-	if c.Low.OK() && c.High.OK() {
-		s += " (" + interval(c, " to ") + ")"
-	}
-	return s + fmt.Sprintf(", %d x %d boots", c.Boots[0], c.Boots[1])
-}
-
-// together is one line for scenarios of one verdict.
-func together(list []*compare.Comparison) string {
-	low, high := extremes(list)
-	s := fmt.Sprintf("%s in all %d scenarios", word(list[0].Verdict), scenarios(list))
-	if low == nil {
-		return s
-	}
-	if low.Metric.Name == high.Metric.Name {
-		s += ": " + low.Metric.Name
-	}
-	least, most := slices.Min(boots(list)), slices.Max(boots(list))
-	n := fmt.Sprint(least)
-	if most > least {
-		n = fmt.Sprintf("%d to %d", least, most)
-	}
-	return s + fmt.Sprintf(" %s to %s, %s boots a side", change(low), change(high), n)
-}
-
-func boots(list []*compare.Comparison) []int {
-	var n []int
-	for _, c := range list {
-		n = append(n, c.Boots[0], c.Boots[1])
-	}
-	return n
-}
-
-// extremes are the comparisons with the smallest and the largest change.
-func extremes(list []*compare.Comparison) (low, high *compare.Comparison) {
-	for _, c := range list {
-		if !c.Change.OK() {
-			continue
-		}
-		if low == nil || c.Change.Value < low.Change.Value {
-			low = c
-		}
-		if high == nil || c.Change.Value > high.Change.Value {
-			high = c
-		}
-	}
-	return low, high
-}
-
-// because is the sentence behind a verdict that asks for one.
-func because(s *section, c *compare.Comparison, width int) {
-	switch c.Verdict {
-	case stats.Faster, stats.Slower, stats.Same:
-		return
-	}
-	if c.Sentence != "" {
-		s.say(width, "          ", "          %s", c.Sentence)
-	}
-}
-
-// lead adds a text behind a lead of fixed columns; where it must wrap, it goes
-// on below its own beginning.
-func (s *section) lead(width int, lead, text string) {
-	indent := strings.Repeat(" ", min(columns(lead), width/2))
-	s.add(wrap(lead+clean(text), width, indent)...)
-}
-
+// overall says what all workloads of a target say together; the same reason why
+// nothing can be said of several kernels, once.
 func overall(s *section, j *compare.Judgement, width int) {
-	for i, o := range j.Overall {
-		if i == 0 {
-			s.blank()
-		}
+	var texts []string
+	kernels := map[string][]string{}
+	for _, o := range j.Overall {
 		text := o.Sentence
 		if text == "" {
 			text = fmt.Sprintf("%s against %s over %s: %s", o.Kernel, o.Baseline, strings.Join(o.Workloads, ", "), gain(o))
 		}
-		s.say(width, "      ", "  overall, %s: %s", o.Target, text)
+		text = "overall, " + o.Target + ": " + text
+		texts = addNew(texts, text)
+		kernels[text] = addNew(kernels[text], o.Kernel)
+	}
+	for i, text := range texts {
+		if i == 0 {
+			s.blank()
+		}
+		if k := kernels[text]; len(k) > 1 || !strings.Contains(text, k[0]) {
+			text += " (" + strings.Join(k, ", ") + ")"
+		}
+		s.say(width, "      ", "  %s", text)
 	}
 }
 
