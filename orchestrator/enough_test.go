@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -104,6 +105,51 @@ func spread(boot int, _ string) float64 {
 	return 100 + 0.9*float64([]int{0, 1, -1, 1, 0, -1, -1, 1}[boot%8])
 }
 
+// recorded is a run of which so many blocks are on file, and then was stopped.
+func (f *fakeLab) recorded(t *testing.T, blocks int) *results.Run {
+	t.Helper()
+	run, p := f.begin(t)
+	w, err := run.OpenWriter("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	d := f.lab.Workloads[0].Scenarios[0].Run.(*drawn)
+	recs := []results.Record{{Kind: results.KindRun, Note: results.NoteBegan}, {Kind: results.KindLane, Lane: "box", Note: results.NoteBegan}}
+	for _, b := range p.Lanes[0].Boots {
+		if b.Block > blocks {
+			break
+		}
+		boot := &results.Boot{Number: b.Number, Block: b.Block, Kernel: b.Kernel, Outcome: results.OK}
+		boot.Record.Proven, boot.Record.BootID = true, fmt.Sprintf("%08d-0000-4000-8000-000000000000", b.Number)
+		recs = append(recs, results.Record{Kind: results.KindBoot, Lane: "box", Outcome: results.OK, Boot: boot})
+		for _, s := range b.Trials {
+			v := &workloads.Parsed{Values: []workloads.Value{{Metric: d.Metrics()[0], Value: d.value(b.Number, b.Kernel)}}}
+			recs = append(recs, results.Record{Kind: results.KindStarted, Lane: "box", Slot: &s, Attempt: 1},
+				results.Record{Kind: results.KindJudged, Lane: "box", Slot: &s, Attempt: 1, Outcome: results.OK, Parsed: v})
+		}
+		f.m.boots = append(f.m.boots, b.Kernel)
+	}
+	recs = append(recs, results.Record{Kind: results.KindLane, Lane: "box", Note: results.NoteInterrupted}, results.Record{Kind: results.KindRun, Note: results.NoteInterrupted})
+	for _, r := range recs {
+		if _, err := w.Append(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.resume = true
+	return run
+}
+
+// goOn resumes a run to its end.
+func (f *fakeLab) goOn(t *testing.T, run *results.Run) *results.Model {
+	t.Helper()
+	m, err := f.executeIn(t, t.Context(), run, f.remaining(t, run), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
 // The widths of intervals end a lane; where they lie does not: a kernel that is
 // twice as fast gets as many boots as one that is no different.
 func TestAutoLooksAtWidthsOnly(t *testing.T) {
@@ -116,11 +162,8 @@ func TestAutoLooksAtWidthsOnly(t *testing.T) {
 			}
 			return spread(boot, kernel)
 		})
-		run, p := f.begin(t)
-		m, err := f.executeIn(t, t.Context(), run, p, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		run := f.recorded(t, 4)
+		m := f.goOn(t, run)
 		e := laneOf(t, m, "box").Enough
 		if e == nil || e.HalfWidth > 0.01 || e.Wanted != 0.01 || e.Widest != "kernel b, echo.w.default n" {
 			t.Fatalf("factor %g: %+v\n%s", factor, e, notes(m, "box"))
@@ -146,11 +189,10 @@ func TestAutoLooksAtWidthsOnly(t *testing.T) {
 // max_boots is the end, also where it is not narrow.
 func TestAutoEndsAtMaxBoots(t *testing.T) {
 	t.Parallel()
-	f := autoLab(t, 5, func(boot int, _ string) float64 { return float64(1 + boot%4) })
-	run, p := f.begin(t)
-	m, err := f.executeIn(t, t.Context(), run, p, nil)
-	if e := laneOf(t, m, "box").Enough; err != nil || e != nil || count(m)[results.OK] != 10 || !strings.Contains(notes(m, "box"), "1 % is asked for, and max_boots is reached") {
-		t.Errorf("never narrow: %+v, %v, %v\n%s", e, count(m), err, notes(m, "box"))
+	f := autoLab(t, 6, func(boot int, _ string) float64 { return float64(1 + boot%4) })
+	m := f.goOn(t, f.recorded(t, 5))
+	if e := laneOf(t, m, "box").Enough; e != nil || count(m)[results.OK] != 12 || !strings.Contains(notes(m, "box"), "1 % is asked for, and max_boots is reached") {
+		t.Errorf("never narrow: %+v, %v\n%s", e, count(m), notes(m, "box"))
 	}
 }
 
@@ -158,6 +200,7 @@ func TestAutoEndsAtMaxBoots(t *testing.T) {
 func TestAutoDoesNotWaitForever(t *testing.T) {
 	t.Parallel()
 	f := autoLab(t, 15, func(int, string) float64 { return 7 })
+	f.lab.Sweeps[0].BootFailures = 1
 	f.m.fail = func(_ int, k string) error {
 		if k == "b" {
 			return &targets.BootError{Kernel: k, Stage: "panic", Err: errors.New("not syncing")}
@@ -179,22 +222,23 @@ func TestAutoDoesNotWaitForever(t *testing.T) {
 // until it is enough.
 func TestAutoAndUntil(t *testing.T) {
 	t.Parallel()
-	f, clock := nightLab(t, 2*time.Hour+40*time.Minute)
+	f, clock := nightLab(t, 40*time.Minute) // time for a block
 	d := &drawn{m: f.m, value: spread}
-	f.lab.Workloads[0].Scenarios[0].Run = &passing{d, clock}
+	f.lab.Workloads[0].Scenarios[0].Run = d
 	s := f.lab.Sweeps[0]
 	s.Auto, s.Boots, s.HalfWidth = true, 15, 0.01
-	run, p := f.begin(t)
-	m, err := f.executeIn(t, t.Context(), run, p, nil)
+	run := f.recorded(t, 4)
+	f.lab.Workloads[0].Scenarios[0].Run = &passing{d, clock}
+	m := f.goOn(t, run)
 	l := laneOf(t, m, "box")
-	if err != nil || l.Cut == nil || l.Cut.Block != 6 || l.Enough != nil || notRun(t, run) != 2*10 {
-		t.Fatalf("cut %+v, enough %+v, %v, %d not run", l.Cut, l.Enough, err, notRun(t, run))
+	if l.Cut == nil || l.Cut.Block != 6 || l.Enough != nil || notRun(t, run) != 2*10 {
+		t.Fatalf("cut %+v, enough %+v, %d not run", l.Cut, l.Enough, notRun(t, run))
 	}
-	f.night, f.resume = nil, true
-	m, err = f.executeIn(t, t.Context(), run, f.remaining(t, run), nil)
+	f.night = nil
+	m = f.goOn(t, run)
 	l = laneOf(t, m, "box")
-	if err != nil || l.Cut != nil || l.Enough == nil || l.Enough.Blocks < 6 || notRun(t, run) != 0 {
-		t.Errorf("cut %+v, enough %+v, %v, %d not run", l.Cut, l.Enough, err, notRun(t, run))
+	if l.Cut != nil || l.Enough == nil || l.Enough.Blocks < 6 || notRun(t, run) != 0 {
+		t.Errorf("cut %+v, enough %+v, %d not run", l.Cut, l.Enough, notRun(t, run))
 	}
 }
 
@@ -213,29 +257,25 @@ func (p *passing) Run(ctx context.Context, env *workloads.Env) error {
 // stays enough, nothing is measured twice, and the target comes home.
 func TestAutoKilledAtItsEnd(t *testing.T) {
 	t.Parallel()
-	value := func(int, string) float64 { return 7 }
-	f := autoLab(t, 15, value)
-	f.lab.Targets[0].KnownGood = "a"
-	run, p := f.begin(t)
-	if _, err := f.executeIn(t, t.Context(), run, p, nil); err != nil {
-		t.Fatal(err)
+	lab := func() *fakeLab {
+		f := autoLab(t, 15, func(int, string) float64 { return 7 })
+		f.lab.Targets[0].KnownGood = "a"
+		return f
 	}
+	f := lab()
+	run := f.recorded(t, 4)
+	f.goOn(t, run)
 	j, err := run.Journal()
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := 0 // the record of what was enough
-	for i, r := range j.Records {
-		if r.Kind == results.KindEnough {
-			at = i
-		}
-	}
-	if at == 0 || j.Records[at-1].Kind != results.KindJudged {
+	at := slices.IndexFunc(j.Records, func(r results.Record) bool { return r.Kind == results.KindEnough })
+	if at < 1 || j.Records[at-1].Kind != results.KindJudged {
 		t.Fatalf("record %d comes after %s", at, j.Records[max(0, at-1)].Kind)
 	}
-	for _, kept := range []int{at, at + 1, at + 2, len(j.Records) - 1} {
-		f := autoLab(t, 15, value)
-		f.lab.Targets[0].KnownGood, f.resume = "a", true
+	for _, kept := range []int{at, at + 1, len(j.Records) - 1} {
+		f := lab()
+		f.resume = true
 		run, _ := f.begin(t)
 		w, err := run.OpenWriter("test")
 		if err != nil {
@@ -250,10 +290,10 @@ func TestAutoKilledAtItsEnd(t *testing.T) {
 		if err := w.Close(); err != nil {
 			t.Fatal(err)
 		}
-		m, err := f.executeIn(t, t.Context(), run, f.remaining(t, run), nil)
+		m := f.goOn(t, run)
 		l := laneOf(t, m, "box")
-		if err != nil || l.Enough == nil || l.Enough.Blocks != 5 || l.Ended.IsZero() || count(m)[results.OK] != 10 || notRun(t, run) != 0 {
-			t.Errorf("killed after %d of %d records: %+v, %v, %v", kept, len(j.Records), l, count(m), err)
+		if l.Enough == nil || l.Enough.Blocks != 5 || l.Ended.IsZero() || count(m)[results.OK] != 10 || notRun(t, run) != 0 {
+			t.Errorf("killed after %d of %d records: %+v, %v", kept, len(j.Records), l, count(m))
 		}
 		for _, tr := range m.Trials {
 			if len(tr.Attempts) != 1 {
@@ -274,27 +314,28 @@ func TestAutoKilledAtItsEnd(t *testing.T) {
 func TestMoreBlocksOfALaneThatHadEnough(t *testing.T) {
 	t.Parallel()
 	f := autoLab(t, 15, func(int, string) float64 { return 7 })
-	run, p := f.begin(t)
-	m, err := f.executeIn(t, t.Context(), run, p, nil)
-	if err != nil || laneOf(t, m, "box").Enough == nil {
-		t.Fatal(err)
+	run := f.recorded(t, 5)
+	m := f.goOn(t, run) // session 2: it is enough
+	if e := laneOf(t, m, "box").Enough; e == nil || e.Blocks != 5 || len(f.m.boots) != 10 {
+		t.Fatalf("%+v, boots %v", e, f.m.boots)
 	}
+	f.resume = false
 	whole, err := Planned(run, m)
 	if err != nil {
 		t.Fatal(err)
 	}
-	more, err := whole.More(f.lab, plan.Addition{Blocks: 3, Session: 2}, plan.History{}, func(results.Cell) string { return "a" })
-	if err != nil || more.Lanes[0].Boots[0].Block != 16 || more.Lanes[0].Rounds() != 3 {
+	more, err := whole.More(f.lab, plan.Addition{Blocks: 2, Session: 3}, plan.History{}, func(results.Cell) string { return "a" })
+	if err != nil || more.Lanes[0].Boots[0].Block != 16 || more.Lanes[0].Rounds() != 2 {
 		t.Fatalf("%+v, %v", more, err)
 	}
-	if err := run.WriteSessionPlan(2, more); err != nil {
+	if err := run.WriteSessionPlan(3, more); err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	ok := 0
 	m, _ = f.executeIn(t, ctx, run, more, func(r results.Record) {
 		if r.Kind == results.KindJudged {
-			if ok++; ok == 3 {
+			if ok++; ok == 2 {
 				stop()
 			}
 		}
@@ -308,12 +349,12 @@ func TestMoreBlocksOfALaneThatHadEnough(t *testing.T) {
 	if len(left.Lanes) != 1 || left.Lanes[0].Boots[0].Block < 17 {
 		t.Fatalf("a resume would take up %v", shape(left))
 	}
-	m, err = f.executeIn(t, t.Context(), run, left, nil)
-	if err != nil || count(m)[results.OK] != 10+6 || notRun(t, run) != 0 || laneOf(t, m, "box").Enough.Blocks != 5 {
-		t.Errorf("%v, %v, %d not run", count(m), err, notRun(t, run))
+	m = f.goOn(t, run)
+	if count(m)[results.OK] != 10+4 || notRun(t, run) != 0 || laneOf(t, m, "box").Enough.Blocks != 5 {
+		t.Errorf("%v, %d not run", count(m), notRun(t, run))
 	}
 	v := m.Values(results.Cell{Target: "box", Kernel: "b", Workload: "echo.w", Scenario: "default"}, "n")
-	if len(v.Boots) != 8 || v.Boots[4].Session != 1 || v.Boots[5].Session != 2 {
+	if len(v.Boots) != 7 || v.Boots[4].Session != 1 || v.Boots[6].Session < 3 {
 		t.Errorf("%+v", v.Boots)
 	}
 }
