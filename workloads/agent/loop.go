@@ -15,6 +15,7 @@ const (
 	lookNS    = int64(100 * time.Millisecond) // between looks at the port
 	ownerNS   = int64(15 * time.Second)       // between looks at the owner
 	orphanNS  = int64(10 * time.Minute)       // what a task may go on without its owner
+	quietNS   = int64(100 * time.Millisecond) // between the look at the machine's state and the first sample
 	drainNS   = int64(time.Second)            // for the end of the output after the end of the task
 	never     = int64(1<<63 - 1)
 	readBytes = 16 << 10
@@ -96,6 +97,7 @@ func after(now int64, d time.Duration) int64 {
 // run runs the task to its end and returns status and reason for the end record.
 func (l *loop) run(fn Task) (status, reason string) {
 	writeState(l.w)
+	pause(quietNS) // or the runtime's threads, woken by that, would count as other tasks
 	l.sam.sample(l.w)
 	l.start = Now()
 	l.nextSample = after(l.start, l.o.sample)
