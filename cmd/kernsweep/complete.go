@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kernsweep/orchestrator/config"
+	"kernsweep/orchestrator/importer"
 	"kernsweep/orchestrator/results"
 )
 
@@ -40,6 +41,14 @@ func (a *app) completions(root *cobra.Command) {
 	if c, _, err := root.Find([]string{"report"}); err == nil {
 		// The error says only that it has completions already.
 		_ = c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"text", "md", "csv", "json"}, cobra.ShellCompDirectiveNoFileComp))
+	}
+	if c, _, err := root.Find([]string{"import"}); err == nil {
+		c.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if len(args) == 0 {
+				return importer.Formats(), cobra.ShellCompDirectiveNoFileComp
+			}
+			return nil, cobra.ShellCompDirectiveDefault // files
+		}
 	}
 	for _, c := range all(root) {
 		if w := places[strings.TrimPrefix(c.CommandPath(), root.Name()+" ")]; w != nil && c.ValidArgsFunction == nil {

@@ -36,6 +36,31 @@ func (m *Import) derive() {
 			m.latency(t)
 		}
 	}
+	m.lengths()
+}
+
+// lengths looks for runs of iperf that were much shorter or longer than the
+// others of their cell: they were cut off, or asked for something else.
+func (m *Import) lengths() {
+	of := map[int32][]float64{}
+	for i := range m.trials {
+		if v, ok := m.value(&m.trials[i], "seconds"); ok && m.o.Format == "iperf" {
+			of[m.trials[i].cell] = append(of[m.trials[i].cell], v.v)
+		}
+	}
+	for _, list := range of {
+		slices.Sort(list)
+	}
+	for i := range m.trials {
+		list := of[m.trials[i].cell]
+		if len(list) == 0 {
+			continue
+		}
+		usual := list[len(list)/2]
+		if v, ok := m.value(&m.trials[i], "seconds"); ok && (v.v < 0.9*usual || v.v > 1.1*usual) {
+			m.warn(&m.trials[i], fmt.Sprintf("this run lasted %.4g s, and the others of the cell %.4g s: was it cut off?", v.v, usual))
+		}
+	}
 }
 
 func kindOf(workload string) string {

@@ -165,6 +165,7 @@ func iperfValues(r *iperf.Report, t iperf.Total) []workloads.Value {
 		return workloads.Value{Metric: workloads.Metric{Name: name, Unit: unit, Better: better}, Value: v, Resolution: step}
 	}
 	out := []workloads.Value{put("throughput", "Mbit/s", workloads.HigherIsBetter, t.Rate/1e6, t.Resolution/1e6)}
+	out = append(out, put("seconds", "s", workloads.Informative, t.Seconds, 0))
 	if t.UDP != nil {
 		out = append(out, put("loss", "%", workloads.LowerIsBetter, t.UDP.LossPercent(), 0),
 			put("jitter", "ms", workloads.LowerIsBetter, t.UDP.JitterMS, 0.001))

@@ -175,10 +175,10 @@ func (s *splitter) again(id string, start, end float64) bool {
 		s.streams[id] = &stream{end: end, parts: start > 0}
 	case start > 0:
 		x.parts, x.end = true, math.Max(x.end, end)
-	case x.done || !x.parts && end <= x.end+0.11:
+	case x.done || !x.parts:
 		return true
 	default:
-		x.done, x.end = x.parts || end > x.end, math.Max(x.end, end)
+		x.done, x.end = true, math.Max(x.end, end)
 	}
 	return false
 }

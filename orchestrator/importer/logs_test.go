@@ -259,11 +259,20 @@ func TestVmstat(t *testing.T) {
 	for text, want := range map[string]string{
 		vmHead + "vmstat: cannot read page counters: no such field\n":                              "cannot read page counters",
 		vmHead + " 0  0      0   9120    600   4100    0    0     5     1   40   60  1  1 98  0\n": "say --first-row keep",
+		vmHead + strings.Repeat(" 0  0      0   9120    600   4100    0    0     5     1   40   60  1  1 98  0\n"+vmHead, 1) +
+			" 0  0      0   9120    600   4100    0    0     5     1   40   60  1  1 98  0\n": "each of its 2 rows has a header of its own: these are single calls of vmstat",
 		"nothing\n": "no sample of vmstat in it",
 	} {
 		if _, err := read(t, Options{Format: "vmstat"}, "K=f|"+text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}
+	}
+}
+
+func TestRunsOfAnotherLength(t *testing.T) {
+	m := must(t, Options{Format: "iperf"}, "K=f|"+row(" 3", "0.0-10.0", "27.4 MBytes 23.0 Mbits/sec")+row(" 3", "0.0-3.0", "8.2 MBytes 22.9 Mbits/sec")+row(" 3", "0.0-10.0", "27.4 MBytes 23.0 Mbits/sec"))
+	if w := m.trials[1].more.warnings; len(w) != 1 || !strings.Contains(w[0], "lasted 3 s, and the others of the cell 10 s") || len(m.trials[0].more.warnings) > 0 {
+		t.Errorf("%v", w)
 	}
 }
 

@@ -3,12 +3,15 @@ package importer
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"strings"
 
 	"kernsweep/orchestrator/results"
 	"kernsweep/workloads"
 	"kernsweep/workloads/vmstat"
 )
+
+var vmstatHead = regexp.MustCompile(`(?m)^\s*r\s+b\s+swpd\s`)
 
 // readVmstat takes the text of a vmstat as one trial that has nothing but the
 // machine's activity: the means of its columns.
@@ -23,6 +26,9 @@ func readVmstat(m *Import, file int, text string) error {
 	}
 	if len(rows) == 0 {
 		return fmt.Errorf("no sample of vmstat in it: %s", strings.Join(append(warns, "it begins with "+quote(firstLine(text))), "; "))
+	}
+	if n := len(vmstatHead.FindAllStringIndex(text, -1)); n == len(rows) && n > 1 && m.o.FirstRow != "keep" {
+		return fmt.Errorf("each of its %d rows has a header of its own: these are single calls of vmstat, and every row is the average since boot, which is no sample (--first-row keep takes them for samples)", n)
 	}
 	if m.o.FirstRow == "keep" {
 		rows[0].SinceBoot = false

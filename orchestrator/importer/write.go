@@ -86,6 +86,9 @@ func (m *Import) session(ctx context.Context, run *results.Run, w *results.Write
 			if was.SHA256 == f.SHA256 && was.Name == f.Name {
 				return fmt.Errorf("%s is in run %s already: its figures would count twice", shown(f.Name), run.Name())
 			}
+			if was.SHA256 == f.SHA256 {
+				m.say("%s has the bytes of %s, which is in the run: is one measurement counted twice?", shown(f.Name), shown(was.Name))
+			}
 		}
 	}
 	state, err := run.State()
