@@ -612,14 +612,19 @@ sweep "overnight" {
   boots    = 5 # of each kernel on each target: the sample that statistics need
   repeat   = 3 # trials of each cell inside one boot
 
-  # boots      = "auto"   # at least 5, then until every primary interval is ±half_width
-  # half_width = "1%"     # also what a verdict takes for narrow enough
-  # max_boots  = 15       # of boots = "auto"
-  # effect     = "2%"     # smallest change that matters (default: 1%, or the noise floor)
+  # What the night is to decide, said beforehand. With 5 boots up to 6 comparisons
+  # can be decided; the others have an interval and no verdict.
+  primary = [
+    "iperf.to_device", # on two targets
+    "kernbench.linux.half", "kernbench.linux.optimal",
+    "latency.compile.jx", "latency.compile.x2",
+  ]
+
+  # boots      = "auto"    # at least 5, then until every primary interval is ±half_width
+  # half_width = "1%"      # also what a verdict takes for narrow enough
+  # max_boots  = 15        # of boots = "auto"
+  # effect     = "2%"      # smallest change that matters (default: 1%, or the noise floor)
   # order      = "blocked" # where changing kernels is dear; order and kernel are one then
-  # primary    = [         # what the sweep is to decide; fewer need fewer boots
-  #   "iperf.to_device", "kernbench.linux:elapsed",
-  # ]
 
   matrix {
     targets   = [target.wl500gpv2]

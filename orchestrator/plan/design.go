@@ -111,8 +111,8 @@ func (e *expansion) family() {
 	case n < rules.MinBoots:
 		warn("%s of each kernel: every verdict will be inconclusive, since fewer than %d on each side show nothing", count(n, "boot"), rules.MinBoots)
 	case n < needs:
-		warn("%s with %d boots of each kernel: none can reach p = %g after correction for their number; it needs %d boots, or at most %d comparisons: declare what the sweep is to decide, primary = […]",
-			count(m, "primary comparison"), n, rules.Alpha, needs, int(rules.Alpha/stats.Attainable(n, n)))
+		warn("%s with %d boots of each kernel: none can reach p = %g after correction for their number; it needs %d boots, or at most %s: declare what the sweep is to decide, primary = […]",
+			count(m, "primary comparison"), n, rules.Alpha, needs, count(int(rules.Alpha/stats.Attainable(n, n)), "comparison"))
 	}
 }
 

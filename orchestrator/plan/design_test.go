@@ -77,6 +77,22 @@ func TestBlockedOrder(t *testing.T) {
 	}
 }
 
+// Two kernels take their turns as ABBA or BAAB, by the seed.
+func TestTwoKernelsBeginBySeed(t *testing.T) {
+	seen := map[string]int{}
+	for seed := range int64(40) {
+		lane := expand(t, ratedLab(1, 2, 1), seed, Filter{}).Lanes[0]
+		first := ""
+		for _, b := range lane.Boots[:4] {
+			first += b.Kernel
+		}
+		seen[first]++
+	}
+	if len(seen) != 2 || seen["k0k1k1k0"] < 8 || seen["k1k0k0k1"] < 8 {
+		t.Errorf("40 seeds: %v", seen)
+	}
+}
+
 // The order of workloads is drawn anew for each block.
 func TestWorkloadsAreShuffledPerBlock(t *testing.T) {
 	p := expand(t, ratedLab(1, 2, 4), 1, Filter{})
@@ -126,7 +142,7 @@ func TestFamilyAgainstBoots(t *testing.T) {
 		"it fits":     {func(*config.Lab, *config.Sweep) {}, 4, ""},
 		"three boots": {func(_ *config.Lab, s *config.Sweep) { s.Boots = 3 }, 4, "3 boots of each kernel: every verdict will be inconclusive, since fewer than 4 on each side show nothing"},
 		"one boot":    {func(_ *config.Lab, s *config.Sweep) { s.Boots = 1 }, 4, "1 boot of each kernel: every verdict will be inconclusive, since fewer than 4 on each side show nothing"},
-		"four boots":  {func(_ *config.Lab, s *config.Sweep) { s.Boots = 4 }, 4, "4 primary comparisons with 4 boots of each kernel: none can reach p = 0.05 after correction for their number; it needs 5 boots, or at most 1 comparisons: declare what the sweep is to decide, primary = […]"},
+		"four boots":  {func(_ *config.Lab, s *config.Sweep) { s.Boots = 4 }, 4, "4 primary comparisons with 4 boots of each kernel: none can reach p = 0.05 after correction for their number; it needs 5 boots, or at most 1 comparison: declare what the sweep is to decide, primary = […]"},
 		"declared":    {func(_ *config.Lab, s *config.Sweep) { s.Boots, s.Primary = 4, []string{"still.w0.j1"} }, 1, ""},
 		"another one": {func(_ *config.Lab, s *config.Sweep) { s.Primary = []string{"still.w0:loss", "still.w1.j3"} }, 3, ""},
 		"not in here": {func(_ *config.Lab, s *config.Sweep) { s.Primary = []string{"still.w7"} }, 0, "none of the declared primary comparisons is in this plan: figures will have intervals and no verdict"},
@@ -318,7 +334,7 @@ func TestProposal(t *testing.T) {
 		}
 	}
 	text.Reset()
-	if err := p.WriteProposals(&text, nil, "about 3m"); err != nil || !strings.Contains(text.String(), "kernsweep run s --pilot does (about 3m)") {
+	if err := p.WriteProposals(&text, nil, "about 3m"); err != nil || !strings.Contains(text.String(), "kernsweep run s --pilot does (about 3m; --target and --kernel narrow it)") {
 		t.Error(text.String(), err)
 	}
 	one := expand(t, l, 1, Filter{})

@@ -115,7 +115,7 @@ func (l *Lane) cost(lab *config.Lab, h History) stats.Cost {
 func (p *Plan) WriteProposals(w io.Writer, list []Proposal, pilot string) error {
 	wanted := percent(p.Design.Narrow())
 	if len(list) == 0 {
-		_, err := fmt.Fprintf(w, "\nNo run of %s tells yet how its figures vary between boots and within them: kernsweep run %s --pilot does (%s)\n", p.Sweep, p.Sweep, pilot)
+		_, err := fmt.Fprintf(w, "\nNo run of %s tells yet how its figures vary between boots and within them: kernsweep run %s --pilot does (%s; --target and --kernel narrow it)\n", p.Sweep, p.Sweep, pilot)
 		return err
 	}
 	fmt.Fprintf(w, "\nRepeat and boots for ±%s, now %d and %s\n", wanted, p.Repeat, p.times())
