@@ -106,6 +106,7 @@ type splitter struct {
 	banner  bool   // a banner was seen
 	figures bool   // in this piece
 	any     bool   // … or in an earlier one
+	report  bool   // the next line of figures is the server's report
 	quoted  bool   // what follows is the server's output, which the client repeats
 	joining bool   // "Client connecting" in a server's log: -d or -r goes the other way
 	streams map[string]*stream
@@ -124,12 +125,17 @@ func (s *splitter) take(n int, line string) {
 	case s.quoted && !strings.HasPrefix(t, "Connecting to host"):
 	case strings.HasPrefix(t, "Server output:") && s.figures:
 		s.quoted = true
+	case ok && s.report: // the same stream, as the server counted it
+		s.report = false
 	case ok:
-		if !s.banner && s.again(id, start, end) {
+		// Under a banner only a final line that comes again is a run without one.
+		if s.again(id, start, end) && (!s.banner || s.streams[id].done) {
 			s.cut(n)
 			s.again(id, start, end)
 		}
 		s.figures, s.any = true, true
+	case strings.Contains(t, "Server Report:"):
+		s.report = true
 	case strings.HasPrefix(t, "Client connecting to"), strings.HasPrefix(t, "Connecting to host"):
 		switch {
 		case s.server && s.figures:
@@ -196,7 +202,7 @@ func (s *splitter) cut(next int) {
 		}
 		s.pieces = append(s.pieces, p)
 	}
-	s.from, s.figures, s.joining, s.quoted, s.streams = next, false, false, false, nil
+	s.from, s.figures, s.joining, s.quoted, s.report, s.streams = next, false, false, false, false, nil
 }
 
 // figuresOf reads id and interval of a line of figures, text or CSV.
@@ -205,6 +211,11 @@ func figuresOf(line string) (id string, start, end float64, ok bool) {
 	if c := csvLine.FindStringSubmatch(line); c != nil {
 		// A client's CSV has the server's report of the same stream, with more fields.
 		m = []string{"", fmt.Sprint(c[1], " ", c[2], " ", c[3], " ", strings.Count(line, ",")), c[4], c[5]}
+	}
+	for _, role := range []string{iperf.Sender, iperf.Receiver} { // iperf3's final lines
+		if m != nil && strings.HasSuffix(strings.TrimSpace(line), role) {
+			m = []string{"", m[1] + role, m[2], m[3]}
+		}
 	}
 	if m == nil || strings.EqualFold(m[1], "ID") {
 		return "", 0, 0, false

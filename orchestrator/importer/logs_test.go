@@ -37,6 +37,12 @@ func TestIperf(t *testing.T) {
 			taken("  5", 2) + row("  5", "0.0-10.0", "25.0 MBytes  21.0 Mbits/sec"), "10.5|21"},
 		{"a server's log of two streams at once", listen + taken("  4", 1) + taken("  5", 2) + row("  4", "0.0-10.0", "12.5 MBytes  10.5 Mbits/sec") +
 			row("  5", "0.0-10.0", "25.0 MBytes  21.0 Mbits/sec"), "31.5"},
+		{"iperf3's final lines", row("  5", "0.00-10.00", "12.5 MBytes  10.5 Mbits/sec    0             sender") + row("  5", "0.00-10.00", "12.4 MBytes  10.4 Mbits/sec                  receiver"), "10.4"},
+		{"iperf3's final lines of two runs", row("  5", "0.00-10.00", "12.5 MBytes  10.5 Mbits/sec    0             sender") + row("  5", "0.00-10.00", "12.4 MBytes  10.4 Mbits/sec                  receiver") +
+			row("  5", "0.00-10.00", "12.5 MBytes  10.5 Mbits/sec    0             sender") + row("  5", "0.00-10.00", "12.2 MBytes  10.2 Mbits/sec                  receiver"), "10.4|10.2"},
+		{"UDP lines without a word around them", row("  3", "0.0-10.0", "12.5 MBytes  10.5 Mbits/sec") + "[  3] Server Report:\n" + row("  3", "0.0-10.0", "12.1 MBytes  10.2 Mbits/sec   0.231 ms  250/ 8920 (2.8%)"), "10.2"},
+		{"a run whose banner was cut away", client + conn("  3", 1) + row("  3", "0.0- 1.0", "1.25 MBytes  10.5 Mbits/sec") + row("  3", "1.0- 2.0", "1.25 MBytes  10.5 Mbits/sec") +
+			row("  3", "0.0- 2.0", "2.50 MBytes  10.5 Mbits/sec") + row("  3", "0.0- 2.0", "5.00 MBytes  21.0 Mbits/sec"), "10.5|21"},
 		{"both ways at once", listen + client + conn("  3", 1) + "[  5] local 10.0.0.2 port 5001 connected with 10.0.0.1 port 7\n" +
 			row("  3", "0.0-10.0", "12.5 MBytes  10.5 Mbits/sec") + row("  5", "0.0-10.0", "25.0 MBytes  21.0 Mbits/sec"), "up 10.5|down 21"},
 		{"refused", client + "connect failed: Connection refused\n", "FAILED connect failed: Connection refused"},
