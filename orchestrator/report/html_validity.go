@@ -14,11 +14,21 @@ type validityPart struct {
 	Collect    []string      // evidence that could not be fetched
 }
 
+// validityRow is one sentence of one rule, whatever the numbers in it are.
 type validityRow struct {
-	Rule, Text, Evidence, Threshold string
-	Where                           []string
-	More                            int // places that are not listed
-	Detail                          []string
+	Rule, Text, Threshold string
+	Seen                  []evidenceRow
+	More                  int // figures that are not listed
+	Detail                []string
+
+	key string
+}
+
+// evidenceRow is what a finding rests on, and where that was seen.
+type evidenceRow struct {
+	Evidence string
+	Where    []string
+	More     int // places that are not listed
 }
 
 const mostPlacesShown = 12
@@ -33,7 +43,7 @@ func newValidity(d *Document) validityPart {
 		for i := range d.Judgement.Comparisons {
 			c := &d.Judgement.Comparisons[i]
 			for _, f := range c.Findings {
-				if !slices.ContainsFunc(d.Judgement.Findings, func(x results.Found) bool { return x.Finding == f }) {
+				if !slices.ContainsFunc(d.Judgement.Findings, func(x results.Found) bool { return x.Rule == f.Rule && x.Evidence == f.Evidence }) {
 					found = append(found, results.Found{Finding: f, Target: c.Target, Kernel: c.Kernel, Against: c.Baseline, Workload: c.Workload, Scenario: c.Scenario})
 				}
 			}
@@ -61,25 +71,37 @@ func (v *validityPart) add(f results.Found) {
 	if f.Hard {
 		list = &v.Hard
 	}
-	row := validityRow{Rule: f.Rule, Text: f.Text, Evidence: orDefault(f.Evidence, "n/a (the sentence has it)"), Threshold: orDefault(f.Threshold, "n/a (none)"), Detail: f.Detail}
-	addRow(list, row, whereText(f))
+	addRow(list, validityRow{Rule: f.Rule, Text: f.Text, Threshold: orDefault(f.Threshold, "n/a (none)"), Detail: f.Detail},
+		orDefault(f.Evidence, "n/a (the sentence has it)"), whereText(f))
 }
 
-func addRow(list *[]validityRow, row validityRow, where string) {
-	i := slices.IndexFunc(*list, func(x validityRow) bool {
-		return x.Rule == row.Rule && x.Text == row.Text && x.Evidence == row.Evidence && len(x.Detail) == len(row.Detail)
-	})
+func addRow(list *[]validityRow, row validityRow, evidence, where string) {
+	row.key = row.Rule + "\x00" + withoutNumbers(row.Text)
+	if len(row.Detail) > 0 {
+		row.key += "\x00" + where // details are of one place
+	}
+	i := slices.IndexFunc(*list, func(x validityRow) bool { return x.key == row.key })
 	if i < 0 {
 		i = len(*list)
 		*list = append(*list, row)
 	}
 	x := &(*list)[i]
+	i = slices.IndexFunc(x.Seen, func(e evidenceRow) bool { return e.Evidence == evidence })
+	if i < 0 {
+		if len(x.Seen) >= mostPlacesShown {
+			x.More++
+			return
+		}
+		i = len(x.Seen)
+		x.Seen = append(x.Seen, evidenceRow{Evidence: evidence})
+	}
+	e := &x.Seen[i]
 	switch {
-	case slices.Contains(x.Where, where):
-	case len(x.Where) >= mostPlacesShown:
-		x.More++
+	case slices.Contains(e.Where, where):
+	case len(e.Where) >= mostPlacesShown:
+		e.More++
 	default:
-		x.Where = append(x.Where, where)
+		e.Where = append(e.Where, where)
 	}
 }
 
@@ -109,7 +131,7 @@ func (v *validityPart) cell(c *Cell) {
 		if c.ruled(w.Text) || v.knows(w.Text) {
 			continue
 		}
-		addRow(&v.Warnings, validityRow{Text: w.Text}, fmt.Sprintf("%s (%d trials)", c.Cell, w.Trials))
+		addRow(&v.Warnings, validityRow{Text: w.Text}, "", fmt.Sprintf("%s (%d trials)", c.Cell, w.Trials))
 	}
 	for _, t := range c.Trials {
 		if t.Collect != "" && len(v.Collect) < mostFailures {
