@@ -91,10 +91,11 @@ func (l *lane) measured(i int) int {
 	return 0
 }
 
-// begun says that a block has a trial on file.
+// begun says that a block has a trial on file that was tried: what was skipped
+// when the target was given up was not.
 func (l *lane) begun(m *results.Model, block int) bool {
 	for _, t := range m.Trials {
-		if t.Slot.Block == block {
+		if t.Slot.Block == block && t.Outcome() != results.Skipped {
 			return true
 		}
 	}

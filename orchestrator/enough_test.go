@@ -253,6 +253,36 @@ func (p *passing) Run(ctx context.Context, env *workloads.Env) error {
 	return p.drawn.Run(ctx, env)
 }
 
+// A target that is given up has not enough; when what was skipped is measured
+// later, it may have.
+func TestAutoAndQuarantine(t *testing.T) {
+	t.Parallel()
+	f := autoLab(t, 8, func(int, string) float64 { return 7 })
+	f.lab.Targets[0].Quarantine = 1
+	f.m.fail = func(int, string) error { return errors.New("the PDU does not answer") }
+	run := f.recorded(t, 4)
+	m := f.goOn(t, run)
+	if l := laneOf(t, m, "box"); !l.Quarantined || l.Enough != nil || count(m)[results.Skipped] != 8 || m.ExitStatus() != results.ExitInfrastructure {
+		t.Fatalf("%+v, %v", l, count(m))
+	}
+	whole, err := Planned(run, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := whole.Repeated(f.lab, plan.Selection{Want: func(s results.Slot) bool { return m.Slot(s).Outcome() != results.OK }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.m.fail, f.resume = nil, false
+	m, err = f.executeIn(t, t.Context(), run, again, nil)
+	if l := laneOf(t, m, "box"); err != nil || l.Enough == nil || l.Enough.Blocks != 5 || count(m)[results.OK] != 10 || m.ExitStatus() != 0 {
+		t.Errorf("%+v, %v, %v", l, count(m), err)
+	}
+	if left := f.remaining(t, run); len(left.Lanes) != 0 {
+		t.Errorf("%v is left", shape(left))
+	}
+}
+
 // The controller is killed after any record of the end of a lane: what was enough
 // stays enough, nothing is measured twice, and the target comes home.
 func TestAutoKilledAtItsEnd(t *testing.T) {

@@ -207,6 +207,20 @@ func TestRerunOfALaneThatHadEnough(t *testing.T) {
 	}
 }
 
+// Trials that were skipped, and that nobody needs any more, ask for nothing.
+func TestStatusOfALaneThatHadEnough(t *testing.T) {
+	a, _, _ := judgedRun(t, func(s results.Slot) results.Outcome {
+		if s.Target == "ar2317" && s.Block == 3 {
+			return results.Skipped
+		}
+		return results.OK
+	}, results.Record{Kind: results.KindEnough, Lane: "ar2317", Enough: &results.Enough{Blocks: 2, Widest: "x", Wanted: 0.01}},
+		results.Record{Kind: results.KindRun, Note: results.NoteEnded})
+	if s, err := a.status("latest"); err != nil || !strings.Contains(s.Next, " report ") {
+		t.Errorf("%+v, %v", s, err)
+	}
+}
+
 // What failed of the blocks that a later session added can be repeated too.
 func TestRerunOfAddedBlocks(t *testing.T) {
 	a, run, _ := judgedRun(t, func(results.Slot) results.Outcome { return results.OK }, results.Record{Kind: results.KindRun, Note: results.NoteEnded})

@@ -23,7 +23,8 @@ type runStatus struct {
 	Notes    []string                `json:"notes,omitempty"` // what is wrong with its files, a sentence each
 	Next     string                  `json:"next,omitempty"`
 
-	cut bool // --until left something out, of the run or of a rerun
+	cut      bool // --until left something out, of the run or of a rerun
+	needless int  // trials that were skipped, and are not needed any more
 }
 
 type laneStatus struct {
@@ -130,6 +131,7 @@ func (a *app) status(name string) (runStatus, error) {
 			running(l.Outcomes)
 		}
 	}
+	out.needless = s.Needless()
 	out.Next = a.next(out, run)
 	return out, nil
 }
@@ -182,7 +184,7 @@ func (a *app) next(s runStatus, run *results.Run) string {
 	if s.State == "running" || s.State == "starting" {
 		return ""
 	}
-	bad := 0
+	bad := -s.needless
 	for o, n := range s.Outcomes {
 		if o != results.OK && o != results.NotApplicable {
 			bad += n

@@ -56,3 +56,21 @@ func (s *State) NotRun(c PlannedCell) int {
 	}
 	return max(n, 0)
 }
+
+// Needless counts the trials that were skipped, of blocks that their lanes left
+// out later because they had enough: nobody misses them.
+func (s *State) Needless() int {
+	n := 0
+	for _, c := range s.Plan.Cells {
+		l := s.Model.Lane(c.Target)
+		if l == nil || l.Enough == nil {
+			continue
+		}
+		for _, t := range s.Model.TrialsOf(c.Cell) {
+			if b := t.Slot.Block; b > l.Enough.Blocks && b <= c.Boots && !t.Slot.Warmup() && t.Outcome() == Skipped {
+				n++
+			}
+		}
+	}
+	return n
+}
