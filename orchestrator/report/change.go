@@ -19,6 +19,9 @@ func percent(share float64, digits int) string {
 // zero has none.
 func signed(v float64, digits int) string {
 	s := strconv.FormatFloat(v, 'f', digits, 64)
+	if math.Abs(v) >= 1e7 {
+		s = strconv.FormatFloat(v, 'g', 4, 64)
+	}
 	if strings.Trim(s, "-0.") == "" {
 		return strings.TrimPrefix(s, "-")
 	}
@@ -77,17 +80,8 @@ func plus(v float64) string {
 	return four(v)
 }
 
-// four prints with four significant digits and no exponent.
-func four(v float64) string {
-	s := strconv.FormatFloat(v, 'g', 4, 64)
-	if x, err := strconv.ParseFloat(s, 64); err == nil {
-		if a := math.Abs(x); a != 0 && (a < 1e-6 || a >= 1e12) {
-			return s
-		}
-		s = strconv.FormatFloat(x, 'f', -1, 64)
-	}
-	return s
-}
+// four prints with four significant digits.
+func four(v float64) string { return digitsOf(v, 4) }
 
 // chance prints a p-value: as small as it is worth.
 func chance(n stats.Number) string {

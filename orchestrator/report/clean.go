@@ -57,7 +57,7 @@ func wrap(s string, width int, indent string) []string {
 	for len(lead)+len(rest) > width {
 		room := width - len(lead)
 		at := room
-		for at > 0 && rest[at] != ' ' {
+		for at > 0 && (rest[at] != ' ' || rest[at+1] == '%') { // "5 %" stays together
 			at--
 		}
 		if strings.TrimSpace(string(rest[:at])) == "" {

@@ -81,6 +81,8 @@ func TestWrap(t *testing.T) {
 		{"  aaaa bbbb cccc", 11, "  aaaa bbbb|    cccc"},
 		{"abcdefghijkl", 5, "abcde|    f|    g|    h|    i|    j|    k|    l"},
 		{"", 5, ""},
+		{"from 1 % to 2 % a", 14, "from 1 % to|    2 % a"},
+		{"aaaa  %", 6, "aaaa|    %"},
 	} {
 		if got := strings.Join(wrap(c.in, c.width, "    "), "|"); got != c.want {
 			t.Errorf("%q: %q", c.in, got)

@@ -117,22 +117,25 @@ func (f *footnotes) lines(width int) []string {
 	return out
 }
 
-// fig prints a value with six significant digits and no exponent.
-func fig(v float64) string {
-	s := strconv.FormatFloat(v, 'g', 6, 64)
-	if x, err := strconv.ParseFloat(s, 64); err == nil {
-		s = strconv.FormatFloat(x, 'f', -1, 64)
+// fig prints a value with six significant digits, and an exponent only where it
+// would be a row of zeros.
+func fig(v float64) string { return digitsOf(v, 6) }
+
+func digitsOf(v float64, digits int) string {
+	x := rounded(v, digits)
+	if a := math.Abs(x); a != 0 && (a < 1e-6 || a >= 1e15) {
+		return strconv.FormatFloat(v, 'g', digits, 64)
 	}
-	return s
+	return strconv.FormatFloat(x, 'f', -1, 64)
 }
 
 // brief prints an end of a range: five significant digits, and all of those
 // before the point.
 func brief(v float64) string {
-	if math.Abs(v) >= 1e5 {
+	if a := math.Abs(v); a >= 1e5 && a < 1e15 {
 		return strconv.FormatFloat(v, 'f', 0, 64)
 	}
-	return fig(rounded(v, 5))
+	return digitsOf(v, 5)
 }
 
 // rounded to so many significant digits.
