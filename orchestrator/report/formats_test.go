@@ -104,6 +104,9 @@ func TestHostileTextIsInert(t *testing.T) {
 				continue // its strings are escaped by its own rules; see TestSchema
 			}
 			for _, line := range strings.Split(text, "\n") {
+				if (f == "text" || f == "verdicts") && columns(line) > 80 {
+					t.Errorf("%s: %d columns: %s", f, columns(line), line)
+				}
 				if i := strings.IndexFunc(line, hidden); i >= 0 {
 					t.Errorf("%s: hidden character in %q", f, line)
 				}

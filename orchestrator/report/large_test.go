@@ -22,8 +22,6 @@ type large struct {
 	rows                                        int // of each trial's vmstat.csv
 }
 
-func (g large) trials() int { return g.targets * g.kernels * g.scenarios * g.boots * g.repeats }
-
 // The shapes that a report is judged by.
 func shapes() map[string]large {
 	return map[string]large{

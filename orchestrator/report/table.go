@@ -34,6 +34,13 @@ func (t *table) lines(width int) []string {
 	for i := range t.labels { // long names must leave room for figures
 		w[i] = min(w[i], max(12, width*[]int{4, 2}[min(i, 1)]/10))
 	}
+	room := width
+	for i := range t.labels {
+		room -= w[i] + 2
+	}
+	for i := t.labels; i < len(w); i++ {
+		w[i] = min(w[i], max(room, 8))
+	}
 	var out []string
 	for from := t.labels; from < len(head) || from == t.labels; {
 		to := t.fit(w, from, width)
