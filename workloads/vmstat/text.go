@@ -38,13 +38,11 @@ func width(c Column) int {
 // that older ones lack (wa, st, gu) those that no row has are left out, as the
 // older ones do; any other missing value is n/a.
 func WriteText(w io.Writer, rows []Row) error {
-	shown := func(c Column) bool {
-		return c < Wa || slices.ContainsFunc(rows, func(r Row) bool { return r.has[c] })
-	}
+	var shown [columns]bool // asked once: there may be a million rows
 	var names []string
 	cpu := -len(" cpu")
 	for c := range columns {
-		if shown(c) {
+		if shown[c] = c < Wa || slices.ContainsFunc(rows, func(r Row) bool { return r.has[c] }); shown[c] {
 			names = append(names, fmt.Sprintf("%*s", width(c), c))
 			if c >= Us {
 				cpu += width(c) + 1
@@ -55,19 +53,30 @@ func WriteText(w io.Writer, rows []Row) error {
 	fmt.Fprintf(out, "procs -----------memory---------- ---swap-- -----io---- -system-- %scpu%s\n",
 		strings.Repeat("-", cpu-cpu/2), strings.Repeat("-", cpu/2))
 	fmt.Fprintln(out, strings.Join(names, " "))
-	for _, r := range rows {
-		var f []string
+	var line []byte
+	for i := range rows {
+		line = line[:0]
 		for c := range columns {
-			if shown(c) {
-				f = append(f, fmt.Sprintf("%*s", width(c), cell(r, c)))
+			if !shown[c] {
+				continue
 			}
+			if len(line) > 0 {
+				line = append(line, ' ')
+			}
+			text := cell(&rows[i], c)
+			for range width(c) - len(text) {
+				line = append(line, ' ')
+			}
+			line = append(line, text...)
 		}
-		fmt.Fprintln(out, strings.Join(f, " "))
+		if _, err := out.Write(append(line, '\n')); err != nil {
+			return err
+		}
 	}
 	return out.Flush()
 }
 
-func cell(r Row, c Column) string {
+func cell(r *Row, c Column) string {
 	v, ok := r.Get(c)
 	if !ok {
 		return absent
