@@ -37,6 +37,14 @@ func rules(d *Document) []*ruled {
 			}
 		}
 	}
+	known := slices.Clone(list)
+	for _, c := range d.Judgement.Comparisons { // what was found only when they were compared
+		for _, f := range c.Findings {
+			if !slices.ContainsFunc(known, func(r *ruled) bool { return r.rule == f.Rule }) {
+				add(results.Found{Finding: f, Target: c.Target, Kernel: c.Kernel, Against: c.Baseline, Workload: c.Workload, Scenario: c.Scenario, Metric: c.Metric.Name})
+			}
+		}
+	}
 	slices.SortStableFunc(list, func(a, b *ruled) int {
 		switch {
 		case a.hard == b.hard:

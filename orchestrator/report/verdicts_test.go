@@ -45,6 +45,7 @@ func everyVerdict() *compare.Judgement {
 	wide.Sentence = "Observed +39.2 %, with 1 boot of each kernel; at least 4 are needed: 3 more of each."
 	wide.Within = &compare.Within{Trials: [2]int{3, 3}, T: stats.Num(193), DF: stats.Num(4), P: stats.Num(4e-9), Separate: true}
 	wide.More, wide.MoreCommand = 3, "kernsweep rerun RUN --target ar2317"
+	tie.Findings = []results.Finding{{Rule: "unsteady", Text: "The boots drift.", Evidence: "0.4 % a boot", Threshold: "no trend"}}
 	bad := compared("malta", "iperf.to_target", "default", "bore", stats.Invalid, 0.5, 0.1, 5)
 	bad.Sentence = "The flash reported errors in 2 trials: nothing follows."
 	dead := compared("malta", "crunch.ltm", "j1", "bore", stats.DidNotBoot, 0, 0, 5)
