@@ -31,8 +31,7 @@ func signed(v float64, digits int) string {
 	return s
 }
 
-// digits after the point that an interval of this width deserves: two figures
-// of it, one of them after the point at least, three at most.
+// digits after the point that an interval of this width deserves, two at most.
 func digits(low, high stats.Number, scale float64) int {
 	if !low.OK() || !high.OK() {
 		return 1
@@ -43,10 +42,8 @@ func digits(low, high stats.Number, scale float64) int {
 		return 0
 	case w >= 1:
 		return 1
-	case w >= 0.1:
-		return 2
 	}
-	return 3
+	return 2
 }
 
 // change of a comparison, in percent or in the metric's unit.

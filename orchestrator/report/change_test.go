@@ -41,8 +41,8 @@ func TestChange(t *testing.T) {
 		want, interval    string
 	}{
 		{stats.Ratio, n(0.1242), n(0.1101), n(0.1385), "+12.4 %", "+11.0..+13.9"},
-		{stats.Ratio, n(0), n(0), n(0), "0.000 %", "0.000..0.000"},
-		{stats.Ratio, n(0.0001), n(-0.0001), n(0.0003), "0.010 %", "-0.010..+0.030"},
+		{stats.Ratio, n(0), n(0), n(0), "0.00 %", "0.00..0.00"},
+		{stats.Ratio, n(0.0001), n(-0.0001), n(0.0003), "0.01 %", "-0.01..+0.03"},
 		{stats.Ratio, n(1e300), n(0), n(1e300), "+1e+302 %", "0..+1e+302"},
 		{stats.Ratio, stats.Missing("no values"), stats.Missing("x"), stats.Missing("x"), "n/a (no values)", ""},
 		{stats.Difference, n(-0.3), n(-0.5), n(-0.1), "-0.3 ms", "-0.5..-0.1"},
