@@ -96,7 +96,7 @@ func (ev *Evidence) readConfig() {
 	}
 	if len(text) == 0 {
 		if ev.Missing["config"] == "" {
-			ev.Missing["config"] = "neither /proc/config.gz nor /boot/config-RELEASE is readable"
+			ev.Missing["config"] = "neither /proc/config.gz nor a config-RELEASE in /boot or /lib/modules is readable"
 		}
 		return
 	}

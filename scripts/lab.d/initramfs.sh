@@ -86,6 +86,8 @@ module_segment() {
 	for m; do
 		add_module "$m" "$w/lib/modules"
 	done
+	# /boot/config-RELEASE, so that the kernels' configurations can be compared
+	find "$k" -maxdepth 2 -path '*/boot/config-*' -exec install -D -m 644 -t "$w/boot" {} +
 	archive "$w" "$out"
 }
 
