@@ -2,6 +2,7 @@ package compare
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"kernsweep/orchestrator/results"
@@ -127,13 +128,21 @@ func (j *judging) group(g *group) []*claim {
 				j.inOrder(c)
 			}
 			c.unsteady()
-			if c.Primary && !aa {
+			if c.Primary && !aa && c.matters() {
 				c.Comparison.Moved = j.moved(cells, m)
 			}
 			out = append(out, c)
 		}
 	}
 	return out
+}
+
+// matters says that there is a difference to speak of, shown or not.
+func (c *claim) matters() bool {
+	if c.Scale == stats.Difference {
+		return c.Change.OK() && c.Change.Value != 0
+	}
+	return c.Change.OK() && math.Abs(math.Log1p(c.Change.Value)) >= math.Log1p(c.Effect)
 }
 
 // claim compares two sides and finds what stands against a verdict.

@@ -15,7 +15,8 @@ import (
 const (
 	mostMoved   = 4
 	leastMoved  = 0.1 // a smaller move is told only when the boots of the kernels do not overlap
-	leastClear  = 0.005
+	leastClear  = 0.02
+	clearBoots  = 4   // of each kernel, below which boots that do not overlap are no surprise
 	shareOfAll  = 100 // percent
 	unitPerS    = "1/s"
 	unitPercent = "%"
@@ -85,14 +86,14 @@ func (j *judging) moved(cells [2]results.Cell, m workloads.Metric) []Moved {
 			continue
 		}
 		x, y := stats.Quantile(a.all, 0.5), stats.Quantile(b.all, 0.5)
-		clear := len(a.boots) > 1 && len(b.boots) > 1 &&
+		clear := min(len(a.boots), len(b.boots)) >= clearBoots &&
 			(slices.Min(a.boots) > slices.Max(b.boots) || slices.Max(a.boots) < slices.Min(b.boots))
 		score := strength(x, y, c.unit)
 		if score < leastClear || score < leastMoved && !clear {
 			continue
 		}
 		mv := Moved{Counter: c.name, Unit: c.unit, Base: stats.Num(x), Value: stats.Num(y), Clear: clear}
-		mv.Sentence = mv.say(cells, min(len(a.boots), len(b.boots)) > 1)
+		mv.Sentence = mv.say(cells, min(len(a.boots), len(b.boots)) >= clearBoots)
 		if clear {
 			score += 100 // before those that overlap
 		}
@@ -154,9 +155,9 @@ func (m *Moved) say(cells [2]results.Cell, boots bool) string {
 		number(m.Base.Value), unit, cells[0].Kernel, number(m.Value.Value), unit, cells[1].Kernel)
 	switch {
 	case m.Clear:
-		return s + " (no boot of one is like one of the other)"
+		return s + " (their boots do not overlap)"
 	case boots:
-		return s + " (some boots of one are like some of the other)"
+		return s + " (their boots overlap)"
 	}
 	return s + " (too few boots to tell)"
 }

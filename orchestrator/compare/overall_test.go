@@ -113,13 +113,41 @@ func TestWhatMovedIsAnAssociation(t *testing.T) {
 			t.Errorf("%s is not clear", m.Counter)
 		}
 	}
-	if len(c.Moved) != 4 || got["context switches"] != "context switches went with it: 120/s with cfs, 480/s with bfs (no boot of one is like one of the other)" ||
+	if len(c.Moved) != 4 || got["context switches"] != "context switches went with it: 120/s with cfs, 480/s with bfs (their boots do not overlap)" ||
 		got["nvcsw"] == "" || got["idle share"] == "" {
 		t.Errorf("%q", got)
 	}
 	c = judge1(t, pair(throughput(), around(100, 6), around(99.9, 6)), Options{})
 	if len(c.Moved) != 0 {
 		t.Errorf("something moved with no difference: %+v", c.Moved)
+	}
+}
+
+// Counters differ between any two kernels. They are told beside a difference
+// only, and with few boots nothing is made of their not overlapping.
+func TestNothingMovesBesideNoDifference(t *testing.T) {
+	build := func(boots int, gain float64) *lab {
+		l := newLab()
+		l.cells("desk", "exec.w", "default", []workloads.Metric{elapsed()}, "cfs", "bfs")
+		for b := 1; b <= boots; b++ {
+			for k, f := range map[string]float64{"cfs": 1, "bfs": gain} {
+				l.try(cell("desk", k, "exec.w", "default"), b, l.boot("desk", k, b), 1, trial{
+					values:   []workloads.Value{{Metric: elapsed(), Value: (10 + 0.001*float64(b)) * f}},
+					activity: &results.Activity{Samples: 10, Switches: 1000 * f * f, Missing: []string{"in", "us", "sy", "id", "wa", "st"}},
+				})
+			}
+		}
+		return l
+	}
+	if c := judge1(t, build(5, 1.001), Options{}); len(c.Moved) != 0 {
+		t.Errorf("%s: %+v", c.Sentence, c.Moved)
+	}
+	c := judge1(t, build(3, 1.2), Options{})
+	if len(c.Moved) != 1 || c.Moved[0].Clear || !strings.Contains(c.Moved[0].Sentence, "too few boots to tell") {
+		t.Errorf("%+v", c.Moved)
+	}
+	if c = judge1(t, build(4, 1.2), Options{}); len(c.Moved) != 1 || !c.Moved[0].Clear {
+		t.Errorf("%+v", c.Moved)
 	}
 }
 
