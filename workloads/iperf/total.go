@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net/netip"
 )
 
 // Total is the figure of a whole test.
@@ -50,11 +51,32 @@ func (r *Report) Total(role, direction string) (Total, error) {
 			return Total{}, fmt.Errorf("the final line covers no time: %q", row.Line)
 		}
 	}
+	if line := twice(rows); line != "" {
+		return Total{}, fmt.Errorf("one connection has two final lines, as when both directions run on one machine: which stream went which way cannot be told: %q", line)
+	}
 	t := add(rows, max(1, len(streams)))
 	if all := add(streams, 0); t.UDP == nil { // a printed sum may leave it out
 		t.UDP = all.UDP
 	}
 	return t, nil
+}
+
+// twice is the final line of a connection that has one already: both ends of it
+// are in the output, and what went through it must not be added to itself.
+func twice(rows []Row) string {
+	type ends struct{ from, to netip.AddrPort }
+	seen := map[ends]bool{}
+	for _, row := range rows {
+		e := ends{row.From, row.To}
+		if row.Sum || e.from.Port() == 0 || e.to.Port() == 0 {
+			continue // a sum names no port
+		}
+		if seen[e] {
+			return row.Line
+		}
+		seen[e] = true
+	}
+	return ""
 }
 
 // Reported is what the server told a UDP client that it had received.

@@ -245,3 +245,15 @@ func TestDatagramsOfASum(t *testing.T) {
 		t.Errorf("%+v %+v, %v", got, got.UDP, err)
 	}
 }
+
+// Both ends of one connection in one output are not two streams to be added.
+func TestConnectionWithItself(t *testing.T) {
+	r := Read([]byte(`19700101000000,127.0.0.1,40124,127.0.0.1,5001,1,0.0-3.0,75235388,200618609
+19700101000000,127.0.0.1,40140,127.0.0.1,5001,3,0.0-3.0,75235324,200416486
+19700101000000,127.0.0.1,40140,127.0.0.1,5001,2,0.0-3.0,75235328,199833239
+`), nil, Hint{})
+	got, err := r.Total(Receiver, "")
+	if err == nil || !strings.Contains(err.Error(), "two final lines") {
+		t.Errorf("%+v, %v; want an error", got, err)
+	}
+}
