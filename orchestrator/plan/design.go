@@ -24,11 +24,12 @@ type Changes struct {
 	// NoiseFloor measures each target's baseline kernel alone, twice as often, to
 	// compare it with itself.
 	NoiseFloor bool
+	Pilot      bool // to tell how figures vary: it is to decide nothing
 }
 
 // Pilot is a small run of all cells, from which Propose tells how many boots and
 // repeats the sweep needs.
-func Pilot() Changes { return Changes{Boots: pilotBoots, Repeat: pilotRepeat} }
+func Pilot() Changes { return Changes{Boots: pilotBoots, Repeat: pilotRepeat, Pilot: true} }
 
 // check refuses what does not go together.
 func (c Changes) check(sweep *config.Sweep, f Filter) error {
@@ -108,6 +109,8 @@ func (e *expansion) family() {
 		d.MinBoots, n = max(d.MinBoots, min(needs, d.MaxBoots)), d.MaxBoots
 	}
 	switch {
+	case e.pilot:
+		warn("a pilot: %s of each kernel decide nothing; kernsweep plan %s then proposes boots and repeat", count(n, "boot"), e.sweep.Name)
 	case n < rules.MinBoots:
 		warn("%s of each kernel: every verdict will be inconclusive, since fewer than %d on each side show nothing", count(n, "boot"), rules.MinBoots)
 	case n < needs:
@@ -168,6 +171,9 @@ func (p *Plan) Takes() string {
 			}
 		}
 		least = max(least, d)
+	}
+	if Round(least) == most {
+		return "about " + most
 	}
 	return fmt.Sprintf("about %s to %s", Round(least), most)
 }

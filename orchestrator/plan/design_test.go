@@ -122,7 +122,12 @@ func TestAutoPlansUpToItsBound(t *testing.T) {
 			t.Errorf("%q is missing in:\n%s", s, text.String())
 		}
 	}
-	l.Sweeps[0].Matrices[0].Workloads = nil
+	l.Sweeps[0].Boots = 5 // no block that it could leave out
+	text.Reset()
+	if err := expand(t, l, 1, Filter{}).WriteText(&text); err != nil || !strings.Contains(text.String(), "about 19m (the longest") || !strings.Contains(text.String(), "boots 5 times") {
+		t.Errorf("at most as many boots as at least: %v\n%s", err, text.String())
+	}
+	l.Sweeps[0].Boots, l.Sweeps[0].Matrices[0].Workloads = 12, nil
 	for i := range 8 { // 16 comparisons: 5 boots could decide none of them
 		l.Workloads = append(l.Workloads, &config.Workload{Kind: "more", Name: fmt.Sprint(i), Scenarios: l.Workloads[0].Scenarios})
 		l.Sweeps[0].Matrices[0].Workloads = append(l.Sweeps[0].Matrices[0].Workloads, fmt.Sprintf("more.%d", i))
@@ -175,6 +180,8 @@ func TestChanges(t *testing.T) {
 	}
 	if p := with(Pilot()); p.Blocks != 3 || p.Repeat != 5 || p.Lanes[0].Rounds() != 3 || len(p.Lanes[0].Boots[0].Trials) != 2*6 {
 		t.Errorf("pilot: %d boots, %d trials", p.Blocks, p.Repeat)
+	} else if got := strings.Join(p.Warnings, "\n"); got != "a pilot: 3 boots of each kernel decide nothing; kernsweep plan s then proposes boots and repeat" {
+		t.Errorf("a pilot warns: %q", got)
 	}
 	if p := with(Changes{Auto: true}); !p.Design.Auto || p.Design.MaxBoots != 15 || p.Blocks != 15 {
 		t.Errorf("auto: %+v", p.Design)

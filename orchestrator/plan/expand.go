@@ -36,7 +36,7 @@ func (c Changes) Expand(lab *config.Lab, sweep *config.Sweep, seed int64, f Filt
 	p := &Plan{Sweep: sweep.Name, Seed: seed, Repeat: sweep.Repeat, Warmup: sweep.Warmup, Blocks: sweep.Boots,
 		BootFailures: sweep.BootFailures, Baseline: map[string]string{}, Design: designOf(sweep)}
 	p.Design.NoiseFloor = c.NoiseFloor
-	e := expansion{lab: lab, sweep: sweep, filter: f, history: h, plan: p, seen: map[results.Cell]bool{}, baseline: map[results.Cell]string{}}
+	e := expansion{lab: lab, sweep: sweep, filter: f, history: h, plan: p, pilot: c.Pilot, seen: map[results.Cell]bool{}, baseline: map[results.Cell]string{}}
 	e.cells()
 	e.family()
 	for _, t := range e.targets {
@@ -55,6 +55,7 @@ type expansion struct {
 	filter  Filter
 	history History
 	plan    *Plan
+	pilot   bool
 	seen    map[results.Cell]bool
 	// baseline is that of each runnable cell's matrix
 	baseline map[results.Cell]string

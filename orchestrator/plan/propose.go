@@ -147,8 +147,16 @@ func share(n stats.Number) string {
 
 // times is how often each kernel boots.
 func (p *Plan) times() string {
-	if p.Design.Auto {
+	if p.Design.Auto && p.Design.MinBoots < p.Design.MaxBoots {
 		return fmt.Sprintf("%d to %d", p.Design.MinBoots, p.Design.MaxBoots)
 	}
 	return fmt.Sprint(p.Blocks)
+}
+
+// often is times, in words.
+func (p *Plan) often() string {
+	if n := p.times(); n != "1" {
+		return n + " times"
+	}
+	return "once"
 }

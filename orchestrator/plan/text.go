@@ -11,8 +11,8 @@ import (
 // order, the estimate, and what is n/a and why.
 func (p *Plan) WriteText(out io.Writer) error {
 	w := bufio.NewWriter(out)
-	fmt.Fprintf(w, "Sweep %s, seed %d: %d lanes, %d boots, %d trials, %s (the longest lane decides)\n",
-		p.Sweep, p.Seed, len(p.Lanes), p.Boots(), p.Trials(), p.Takes())
+	fmt.Fprintf(w, "Sweep %s, seed %d: %s, %s, %s, %s (the longest lane decides)\n", p.Sweep, p.Seed,
+		count(len(p.Lanes), "lane"), count(p.Boots(), "boot"), count(p.Trials(), "trial"), p.Takes())
 	p.writeDesign(w)
 	for _, l := range p.Lanes {
 		p.writeLane(w, l)
@@ -34,7 +34,8 @@ func (p *Plan) WriteText(out io.Writer) error {
 
 func (p *Plan) writeDesign(w io.Writer) {
 	d := p.Design
-	fmt.Fprintf(w, "Each kernel boots %s times a target, %d trials of each cell a boot, %d warm-up dropped\n", p.times(), p.Repeat, p.Warmup)
+	fmt.Fprintf(w, "Each kernel boots %s a target, %s of each cell a boot, %d warm-up dropped\n",
+		p.often(), count(p.Repeat, "trial"), p.Warmup)
 	if d.Auto {
 		fmt.Fprintf(w, "After block %d a lane ends as soon as every primary 95 %% interval is ±%s or narrower (boots = \"auto\")\n", d.MinBoots, percent(d.Narrow()))
 	}
@@ -44,7 +45,7 @@ func (p *Plan) writeDesign(w io.Writer) {
 }
 
 func (p *Plan) writeLane(w io.Writer, l Lane) {
-	fmt.Fprintf(w, "\nLane %s: %d boots, about %s", l.Target, len(l.Boots), Round(l.Estimate))
+	fmt.Fprintf(w, "\nLane %s: %s, about %s", l.Target, count(len(l.Boots), "boot"), Round(l.Estimate))
 	if b := p.Baseline[l.Target]; b != "" {
 		fmt.Fprintf(w, ", baseline %s", b)
 	}
