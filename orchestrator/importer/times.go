@@ -10,12 +10,7 @@ import (
 	"kernsweep/workloads/timefmt"
 )
 
-var (
-	timeWord = regexp.MustCompile(`^(real|user|sys)\s+\d`)
-	timeGNU  = regexp.MustCompile(`^\S+user\s+\S+system\s+\S+elapsed\b`)
-	timeEnds = regexp.MustCompile(`^Command (exited with non-zero status|terminated by signal) \d+`)
-	timeLong = regexp.MustCompile(`^(User time|System time|Elapsed)\b`)
-)
+var timeEnds = regexp.MustCompile(`^Command (exited with non-zero status|terminated by signal) \d+`)
 
 // readTime takes every output of a time command in a file as a trial.
 func readTime(m *Import, file int, text string) error {
@@ -69,20 +64,9 @@ func splitTimes(text string) []piece {
 	for line := range strings.Lines(text) {
 		n++
 		t := strings.TrimSpace(line)
-		var says []string
-		switch {
-		case timeWord.MatchString(t):
-			word, _, _ := strings.Cut(strings.ReplaceAll(t, "\t", " "), " ")
-			says = []string{word}
-		case timeGNU.MatchString(t):
-			says = []string{"real", "user", "sys"}
-		case timeLong.MatchString(t) && strings.Contains(t, " time"):
-			word, _, _ := strings.Cut(t, " ")
-			says = []string{map[string]string{"User": "user", "System": "sys", "Elapsed": "real"}[word]}
-		case timeEnds.MatchString(t), strings.HasPrefix(t, "Command being timed:"):
-			if len(seen) > 0 {
-				flush(n)
-			}
+		says := timefmt.Says(t)
+		if len(seen) > 0 && (timeEnds.MatchString(t) || strings.HasPrefix(t, "Command being timed:")) {
+			flush(n)
 		}
 		for _, s := range says {
 			if seen[s] {

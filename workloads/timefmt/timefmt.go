@@ -1,5 +1,6 @@
 // Package timefmt reads what the time commands print: GNU time (default, -p,
-// -v), the keyword of bash and dash, BusyBox, and the layout of POSIX. It
+// -v), BSD time, the keyword of bash, ksh, mksh and zsh, the builtin of csh and
+// tcsh, BusyBox, and the layout of POSIX. It
 // accepts a decimal comma where that is the only reading, and refuses to guess
 // where it is not.
 package timefmt
@@ -7,8 +8,10 @@ package timefmt
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -33,8 +36,12 @@ func (t Times) Failed() string {
 }
 
 var (
-	keyword  = regexp.MustCompile(`^(real|user|sys)\s+(\S.*)$`)                         // POSIX, bash, busybox
-	gnu      = regexp.MustCompile(`^(\S+?)user\s+(\S+?)system\s+(\S+?)elapsed\b`)       // GNU time, dash
+	keyword  = regexp.MustCompile(`^(real|user|sys)\s+(\S.*)$`)                        // POSIX, bash, busybox
+	gnu      = regexp.MustCompile(`^(\S+?)user\s+(\S+?)system\s+(\S+?)elapsed\b`)      // GNU time, dash
+	spread   = regexp.MustCompile(`^real\s+(\d\S*)\s+user\s+(\d\S*)\s+sys\s+(\d\S*)$`) // POSIX on one line
+	bsd      = regexp.MustCompile(`^(\d\S*)\s+real\s+(\d\S*)\s+user\s+(\d\S*)\s+sys`)  // BSD time, mksh
+	zsh      = regexp.MustCompile(`(?:^|\s)(\d\S*)s user\s+(\d\S*)s system\s+\d+% cpu\s+(\d\S*) total$`)
+	csh      = regexp.MustCompile(`^(\d\S*)u\s+(\d\S*)s\s+(\d+:\d\S*)\s+\d[\d.,]*%`)    // csh, tcsh
 	verbose  = regexp.MustCompile(`^(User|System|Elapsed)\b.*\btime \([^)]*\): (\S+)$`) // GNU time -v
 	nonzero  = regexp.MustCompile(`^Command exited with non-zero status (\d+)$`)        // GNU time
 	signal   = regexp.MustCompile(`^Command terminated by signal (\d+)$`)               // GNU time
@@ -52,16 +59,7 @@ func Read(text string) (Times, error) {
 	found := map[string]string{}
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
-		if m := keyword.FindStringSubmatch(line); m != nil {
-			if looksTime(m[2]) {
-				found[m[1]] = line
-			}
-		} else if m := gnu.FindStringSubmatch(line); m != nil {
-			found["user"], found["sys"], found["real"] = "user "+m[1], "sys "+m[2], "real "+m[3]
-		} else if m := verbose.FindStringSubmatch(line); m != nil {
-			name := map[string]string{"User": "user", "System": "sys", "Elapsed": "real"}[m[1]]
-			found[name] = name + " " + m[2]
-		}
+		maps.Copy(found, parts(line))
 		t.failure(line)
 	}
 	for _, c := range []struct {
@@ -79,6 +77,36 @@ func Read(text string) (Times, error) {
 		*c.to, t.Resolution = seconds, max(t.Resolution, step)
 	}
 	return t, nil
+}
+
+// Says are the times that a line tells of: real, user, sys.
+func Says(line string) []string { return slices.Sorted(maps.Keys(parts(strings.TrimSpace(line)))) }
+
+// parts are the times of a line, each as "real 2m3.4s".
+func parts(line string) map[string]string {
+	for _, x := range []struct {
+		layout *regexp.Regexp
+		order  [3]string
+	}{
+		{spread, [3]string{"real", "user", "sys"}}, {bsd, [3]string{"real", "user", "sys"}},
+		{gnu, [3]string{"user", "sys", "real"}}, {zsh, [3]string{"user", "sys", "real"}}, {csh, [3]string{"user", "sys", "real"}},
+	} {
+		if m := x.layout.FindStringSubmatch(line); m != nil {
+			all := map[string]string{}
+			for i, name := range x.order {
+				all[name] = name + " " + m[i+1]
+			}
+			return all
+		}
+	}
+	if m := keyword.FindStringSubmatch(line); m != nil && looksTime(m[2]) {
+		return map[string]string{m[1]: line}
+	}
+	if m := verbose.FindStringSubmatch(line); m != nil {
+		name := map[string]string{"User": "user", "System": "sys", "Elapsed": "real"}[m[1]]
+		return map[string]string{name: name + " " + m[2]}
+	}
+	return nil
 }
 
 func (t *Times) failure(line string) {
