@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -73,17 +74,22 @@ func Read(r io.Reader) ([]Log, error) {
 	var logs []Log
 	var recent [2]string // the lines before a session's first level: date and release
 	var level *Level
+	before := ""  // the line before
 	told := false // by the script itself, on the terminal
 	in := bufio.NewScanner(r)
 	for n := 1; in.Scan(); n++ {
-		line := strings.TrimSpace(in.Text())
+		line := strings.Join(strings.Fields(in.Text()), " ") // pasted text may have tabs
+		if whole, ok := wrapped(before, line); ok {
+			line = whole
+		}
+		before = line
 		if line == "" {
 			level = nil
 			continue
 		}
 		if name, ok := levelName(line); ok {
 			if len(logs) == 0 || recent[1] != "" {
-				logs = append(logs, Log{Date: recent[0], Release: recent[1]})
+				logs = append(logs, Log{Date: recent[0], Release: strings.TrimSuffix(recent[1], ":")})
 			}
 			recent, told = [2]string{}, false
 			last := &logs[len(logs)-1]
@@ -102,7 +108,7 @@ func Read(r io.Reader) ([]Log, error) {
 		}
 		if release, ok := strings.CutPrefix(line, "Kernel "); ok {
 			recent, told = [2]string{"", release}, true
-		} else if !told && !strings.Contains(line, " run number ") { // progress on the terminal
+		} else if !told && !strings.Contains(line, " run number ") && !strings.HasPrefix(line, "Average ") { // progress on the terminal
 			recent = [2]string{recent[1], line}
 		}
 	}
@@ -120,13 +126,33 @@ func Read(r io.Reader) ([]Log, error) {
 	return logs, nil
 }
 
+// title of a block; 0.30 names the load inside, and tells no deviation.
+var title = regexp.MustCompile(`^Average (.+?) Run(?: \(std deviation\))?:?$`)
+
 // levelName reads "Average NAME Run (std deviation):".
 func levelName(line string) (string, bool) {
-	s, ok := strings.CutPrefix(line, "Average ")
-	if !ok {
-		return "", false
+	if m := title.FindStringSubmatch(line); m != nil {
+		return m[1], true
 	}
-	return strings.CutSuffix(s, " Run (std deviation):")
+	return "", false
+}
+
+// wrapped joins what a mail program broke: a title before "deviation):", a
+// figure before its deviation.
+func wrapped(before, line string) (string, bool) {
+	whole := before + " " + line
+	switch {
+	case strings.HasPrefix(before, "Average ") && strings.HasSuffix(line, "deviation):"):
+		_, ok := levelName(whole)
+		return whole, ok
+	case strings.HasPrefix(line, "(") && strings.HasSuffix(line, ")"):
+		for m := range metrics {
+			if strings.HasPrefix(before, m.String()+" ") && !strings.Contains(before, "(") {
+				return whole, true
+			}
+		}
+	}
+	return "", false
 }
 
 func newLevel(name string) Level {
@@ -154,21 +180,25 @@ func (l *Level) read(line string) (known bool, err error) {
 	return line == "No data", nil
 }
 
+var figure = regexp.MustCompile(`^(\S+)(?: \(([^() ]*)\))?$`)
+
 // readFigure reads "MEAN (SD)" or, of a single run, "MEAN".
 func readFigure(s string) (f Figure, err error) {
-	word, rest, _ := strings.Cut(s, " ")
-	if word == "No" {
+	if strings.HasPrefix(s, "No ") {
 		return Figure{Missing: "no run"}, nil
 	}
-	if f.Mean, err = finite(word); err != nil {
+	m := figure.FindStringSubmatch(s)
+	if m == nil {
+		return f, fmt.Errorf("%q is not one figure: do two kernels stand side by side? write a file for each", s)
+	}
+	if f.Mean, err = finite(m[1]); err != nil {
 		return f, err
 	}
-	rest = strings.TrimSuffix(strings.TrimPrefix(rest, "("), ")")
-	switch rest {
+	switch m[2] {
 	case "", "nan", "-nan":
 		return f, nil
 	}
-	f.SD, err = finite(rest)
+	f.SD, err = finite(m[2])
 	f.HasSD = true
 	return f, err
 }

@@ -96,6 +96,32 @@ func TestRead(t *testing.T) {
 			t.Errorf("%+v", f)
 		}
 	})
+	// As mail and other versions have it: broken lines, tabs, columns, other titles.
+	for name, text := range map[string]string{
+		"0.30":        "2.6.0\nAverage Half Load -j 2 Run:\nElapsed Time 120.5\nUser Time 220.1\nSystem Time 18.2\nPercent CPU 197.2\nContext Switches 12000\nSleeps 20100\n",
+		"0.30, other": "2.6.0\nAverage Optimal -j 16 Load Run:\nElapsed Time 120.5\nUser Time 220.1\nSystem Time 18.2\nPercent CPU 197.2\nContext Switches 12000\nSleeps 20100\n",
+		"tabs":        "2.6.0\nAverage Half load -j 2 Run (std deviation):\nElapsed Time\t120.5\t(0.5)\nUser Time\t220.1 (1)\nSystem Time\t18.2\nPercent CPU\t197.2\nContext Switches   12000\nSleeps\t20100\n",
+		"wrapped":     "2.6.0:\nAverage Half load -j 2 Run (std\ndeviation):\nElapsed Time 120.5 (0.5)\nUser Time 220.1\nSystem Time 18.2\nPercent CPU 197.2\nContext Switches 12000\n(100.5)\nSleeps 20100\n",
+	} {
+		logs, err := Read(strings.NewReader(text))
+		if err != nil || len(logs) != 1 || len(logs[0].Levels) != 1 || logs[0].Release != "2.6.0" {
+			t.Errorf("%s: %v %+v", name, err, logs)
+			continue
+		}
+		f := logs[0].Levels[0].Figures
+		if got := [metrics]float64{f[0].Mean, f[1].Mean, f[2].Mean, f[3].Mean, f[4].Mean, f[5].Mean}; got != [metrics]float64{120.5, 220.1, 18.2, 197.2, 12000, 20100} {
+			t.Errorf("%s: %v", name, got)
+		}
+		if name == "wrapped" && (f[Context].SD != 100.5 || !f[Context].HasSD) {
+			t.Errorf("%+v", f[Context])
+		}
+	}
+	t.Run("two kernels side by side", func(t *testing.T) {
+		_, err := Read(strings.NewReader("CFS BFS\nAverage Half load -j 2 Run (std deviation):\nElapsed Time 120.5 (0.5)   118.2 (0.4)\n"))
+		if err == nil || !strings.Contains(err.Error(), "line 3") || !strings.Contains(err.Error(), "side by side") {
+			t.Error(err)
+		}
+	})
 	t.Run("errors", func(t *testing.T) {
 		if _, err := Read(strings.NewReader("real 0m1\n")); !errors.Is(err, ErrNoLevel) {
 			t.Error(err)
