@@ -89,52 +89,155 @@ func cell(r *Row, c Column) string {
 const toyboxTop = "procs ------------memory------------ ---swap-- -----io---- --system- ----cpu----"
 
 // ReadText reads the output of any vmstat by the names in its header, which may
-// repeat. The first row is an average since boot unless the tool was told
-// otherwise (-y), and is marked. Text without rows gives a warning that ends in
-// its last line. The error is the reader's.
+// repeat, stand behind a time, and be broken into two lines like any row. The
+// first row is an average since boot unless the tool was told otherwise (-y), and
+// is marked. Warnings name what begins like a row and cannot be one. Text without
+// rows gives a warning that ends in its last line. The error is the reader's.
 func ReadText(r io.Reader) (rows []Row, warns []string, err error) {
-	var head []string
-	var w warnings
-	last := ""
+	var t textReader
 	in := bufio.NewScanner(r)
 	in.Buffer(nil, 1<<20)
-	for in.Scan() {
+	for n := 1; in.Scan(); n++ {
 		line := strings.TrimSpace(in.Text())
-		f := strings.Fields(line)
-		if len(f) == 0 {
-			continue
-		}
-		last = line
-		switch {
-		case line == toyboxTop:
-			w.add("this is toybox's vmstat: its si, so, bi and bo are too large by the page size, and left out")
-		case isHeader(f):
-			head = f
-		case head != nil:
-			row, ok := fromFields(head, f)
-			if !ok {
-				break
-			}
-			if len(w) > 0 && strings.HasPrefix(w[0], "this is toybox") {
-				row.dropPaging()
-			}
-			row.SinceBoot = len(rows) == 0
-			rows = append(rows, row)
+		if line != "" {
+			t.last = line
+			t.line(n, line, strings.Fields(line))
 		}
 	}
-	if len(rows) == 0 && in.Err() == nil {
-		w.add(fmt.Sprintf("vmstat printed no samples; its last line: %q", last))
+	t.broken(nil)
+	if t.bad > 0 {
+		t.warns.add(fmt.Sprintf("%d line(s) begin like rows of vmstat, cannot be read, and are left out; the first: %s", t.bad, t.firstBad))
 	}
-	return rows, w, in.Err()
+	if t.odd > 0 {
+		t.warns.add(fmt.Sprintf("in %d row(s) the shares of the CPU do not add up to 100 %%; the first: %s", t.odd, t.firstOdd))
+	}
+	if len(t.rows) == 0 && in.Err() == nil {
+		t.warns.add(fmt.Sprintf("vmstat printed no samples; its last line: %q", t.last))
+	}
+	return t.rows, t.warns, in.Err()
 }
 
-func isHeader(f []string) bool {
-	return len(f) > 4 && f[0] == "r" && slices.Contains(f, "cs") && slices.Contains(f, "us")
+// textReader keeps what the lines before say about the next one.
+type textReader struct {
+	rows     []Row
+	warns    warnings
+	head     []string
+	lead     int  // fields before the header's first, as the time that ts(1) adds
+	fresh    bool // the header is the line before
+	toybox   bool
+	part     []string // the beginning of a row that was broken
+	partLine int
+	last     string
+
+	bad, odd           int
+	firstBad, firstOdd string
+}
+
+func (t *textReader) line(n int, line string, f []string) {
+	switch lead := headerAt(f); {
+	case strings.HasSuffix(line, toyboxTop):
+		t.toybox = true
+		t.warns.add("this is toybox's vmstat: its si, so, bi and bo are too large by the page size, and left out")
+	case lead >= 0:
+		t.broken(nil)
+		t.head, t.lead, t.fresh = f[lead:], lead, true
+		return
+	case t.fresh && names(f):
+		t.head = append(t.head, f...)
+	case t.head != nil:
+		t.row(n, f)
+	}
+	t.fresh = false
+}
+
+// row takes a line below a header: a row, a part of one, or prose.
+func (t *textReader) row(n int, f []string) {
+	whole, first := f, n
+	if len(f) > t.lead {
+		whole = f[t.lead:]
+	}
+	if t.part != nil {
+		if joined := append(t.part, f...); len(joined) == len(t.head) {
+			whole, first, t.part = joined, t.partLine, nil
+		} else {
+			t.broken(nil)
+		}
+	}
+	if _, err := finite(whole[0]); err != nil && whole[0] != absent {
+		return
+	}
+	row, ok := fromFields(t.head, whole)
+	switch {
+	case !ok && len(whole) < len(t.head):
+		t.part, t.partLine = slices.Clone(whole), n
+	case !ok:
+		t.part, t.partLine = nil, first
+		t.broken(whole)
+	default:
+		t.take(first, row, whole)
+	}
+}
+
+func (t *textReader) take(n int, row Row, f []string) {
+	if t.toybox {
+		row.dropPaging()
+	}
+	if sum := row.cpu(); sum != 0 && (sum < 90 || sum > 110) {
+		if t.odd++; t.odd == 1 {
+			t.firstOdd = fmt.Sprintf("line %d, %.60q", n, strings.Join(f, " "))
+		}
+	}
+	row.SinceBoot = len(t.rows) == 0
+	t.rows = append(t.rows, row)
+}
+
+// broken counts a line that cannot be read: f, or nil for the part that is left.
+func (t *textReader) broken(f []string) {
+	if f == nil {
+		f = t.part
+	}
+	if t.part = nil; f == nil {
+		return
+	}
+	if t.bad++; t.bad == 1 {
+		t.firstBad = fmt.Sprintf("line %d, %.60q", t.partLine, strings.Join(f, " "))
+	}
+}
+
+// headerAt is where in a line the names of the columns begin, -1 without.
+func headerAt(f []string) int {
+	i := slices.Index(f, "r")
+	if i < 0 || i > 6 || len(f)-i <= 4 || f[i+1] != "b" || !slices.Contains(f, "cs") || !slices.Contains(f, "us") {
+		return -1
+	}
+	return i
+}
+
+// names says that a line has nothing but names of CPU columns.
+func names(f []string) bool {
+	return !slices.ContainsFunc(f, func(s string) bool { c, ok := columnOf(s); return !ok || c < Us })
+}
+
+// cpu is the sum of the shares, 0 where one of the main ones is missing, %.
+func (r *Row) cpu() (sum float64) {
+	for c := Us; c <= Gu; c++ {
+		v, ok := r.Get(c)
+		if !ok && c <= Id {
+			return 0
+		}
+		sum += v
+	}
+	return sum
 }
 
 // fromFields reads a row; ok is false when the line is none.
 func fromFields(head, f []string) (Row, bool) {
 	var r Row
+	for i := len(head); i < len(f); i++ {
+		if _, err := finite(f[i]); err == nil {
+			return r, false // more numbers than columns; a time may follow
+		}
+	}
 	for i, name := range head {
 		c, known := columnOf(name)
 		if !known {

@@ -78,6 +78,35 @@ func TestReadText(t *testing.T) {
 	})
 }
 
+// What mail programs, ts(1) and other systems make of the layout.
+func TestReadTextOtherLayouts(t *testing.T) {
+	const want = 2 // rows
+	for name, text := range map[string]string{
+		"ts before each line": "10:00:00 " + strings.ReplaceAll(strings.TrimSpace(newer), "\n", "\n10:00:01 "),
+		"lines broken": "procs -----------memory---------- ---swap--\n-----io---- -system-- ----cpu----\n r  b   swpd   free   buff  cache   si   so    bi    bo   in   cs us sy\nid wa st gu\n" +
+			" 2  0      0 712345   1000 200000    0    0    11    22  300  400  6  4 88\n0  2  0\n 4  1      0 712000   1000 200000    0    0     0     8 5000 7000 25  5 50\n1  4 15\n",
+		"FreeBSD": " procs    memory    page                 disks  faults       cpu\n r b w     avm    fre   flt  re  pi  po    fr  sr da0   in   sy   cs us sy id\n" +
+			" 2 0 0    1.2G   1.1G   100   0   0   0   120   5   0    5  300  200  6  4 90\n 4 1 0    1.2G   1.1G   100   0   0   0   120   5   0 5000 9000 7000 25  5 70\n",
+	} {
+		rows, warns := read(t, text)
+		if len(rows) != want || len(warns) > 0 {
+			t.Fatalf("%s: %d rows, %q", name, len(rows), warns)
+		}
+		check(t, rows[1], map[Column]float64{R: 4, B: 1, In: 5000, Cs: 7000, Us: 25, Sy: 5})
+	}
+	for bad, says := range map[string]string{
+		" 4  1      0 712000   1000 200000    0    0     0     8 5x00 7000 25  5 50  1  4 15\n":         "1 line(s) begin like rows of vmstat",
+		" 4  1 712000100020000   0    0     0     8 5000 7000 25  5 50  1  4 15\n":                      "the first: line 5, \"4 1 712000100020000",
+		"1700000000 4  1    0 712000   1000 200000    0    0     0     8 5000 7000 25  5 50  1  4 15\n": "line 5, ",
+		" 4  1      0 712000   1000 200000    0    0     0     8 5000 7000 25  5 5  1  4 15\n":          "do not add up to 100 %",
+	} {
+		_, warns := read(t, newer+bad+newer)
+		if len(warns) != 1 || !strings.Contains(warns[0], says) {
+			t.Errorf("%q: %q, want %s", bad, warns, says)
+		}
+	}
+}
+
 func TestWriteText(t *testing.T) {
 	rows, _ := read(t, newer)
 	var buf bytes.Buffer
