@@ -218,6 +218,26 @@ sweep "quick" {
   }
 }
 
+# Two minutes for one claim: what EEVDF does to the tail of timer wakeups beside
+# two busy tasks. It is declared, so that 4 boots of each kernel can decide it.
+workload "latency" "tail" {
+  load = 2
+  work = 700
+}
+
+sweep "tail" {
+  boots   = 4
+  repeat  = 1
+  warmup  = 0
+  primary = ["latency.tail:intended.p99"]
+  matrix {
+    targets   = [target.x86]
+    kernels   = [kernel.cfs_61, kernel.eevdf_612]
+    workloads = [workload.latency.tail]
+    baseline  = kernel.cfs_61
+  }
+}
+
 # After scripts/lab --mips. Its small targets have no iperf: the agent's own
 # stream stands in.
 workload "iperf" "tiny" {

@@ -118,7 +118,7 @@ func (l *Latency) Metrics() []Metric {
 		ms = append(ms, m)
 	}
 	ms = append(ms, us("max", LowerIsBetter), us("mean", LowerIsBetter), us("sd", LowerIsBetter),
-		us("intended.p99", Informative), us("intended.max", Informative),
+		us("intended.p99", LowerIsBetter), us("intended.max", LowerIsBetter),
 		us("late.p50", Informative), us("late.p99", Informative), us("late.max", Informative),
 		Metric{Name: "samples", Unit: "count", Better: Informative},
 		Metric{Name: "skipped_periods", Unit: "count", Better: Informative})
