@@ -3,7 +3,6 @@ package orchestrator
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -196,15 +195,12 @@ func (l *lane) hopeless(m *results.Model, c results.Cell, metric workloads.Metri
 	return ""
 }
 
-// alone is half the 95 % interval of a cell by itself, on the scale of ratios.
+// alone is half the 95 % interval of a cell by itself, as a share.
 func alone(v results.Measured) stats.Number {
 	boots := make([][]float64, len(v.Boots))
 	for i, b := range v.Boots {
 		boots[i] = b.Values
 	}
 	sum := stats.Summarise(boots, v.Resolution)
-	if !sum.CILow.OK() {
-		return stats.Missing("%s", sum.CILow.Missing)
-	}
-	return stats.Num(math.Log(sum.CIHigh.Value/sum.CILow.Value) / 2)
+	return sum.HalfWidth(v.Resolution)
 }

@@ -6,6 +6,7 @@ package workloads
 
 import (
 	"context"
+	"encoding/json"
 	"io/fs"
 	"time"
 
@@ -34,7 +35,7 @@ type Metric struct {
 // is no value, and Value is then meaningless (law 6).
 type Value struct {
 	Metric
-	Value   float64 `json:"value"`
+	Value   float64 `json:"value,omitempty"`
 	Missing string  `json:"missing,omitempty"`
 	// Resolution is the step the tool printed with, 0 when unknown or exact.
 	Resolution float64 `json:"resolution,omitempty"`
@@ -46,6 +47,20 @@ type Value struct {
 	// Each is the series that Value is the mean of, where it is on file. Its
 	// members are measurements of one boot.
 	Each []float64 `json:"each,omitempty"`
+}
+
+// MarshalJSON gives the value, 0 too, or the reason and no value: a reader that
+// looks for a value only must not find one.
+func (v Value) MarshalJSON() ([]byte, error) {
+	type plain Value // its value is that of the outer field
+	out := struct {
+		plain
+		Value *float64 `json:"value,omitempty"`
+	}{plain: plain(v)}
+	if v.Missing == "" {
+		out.Value = &v.Value
+	}
+	return json.Marshal(out)
 }
 
 // Parsed is what a trial's raw files say.

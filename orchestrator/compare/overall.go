@@ -39,7 +39,7 @@ func (j *judging) overall(claims []*claim) ([]Overall, []string) {
 			continue
 		}
 		o := Overall{Target: p.target, Kernel: p.kernel, Baseline: p.baseline}
-		o.over(list)
+		o.over(list, j.rules.MinBoots)
 		out = append(out, o)
 		set := cellSet(list)
 		if first, ok := sets[p.target]; ok && first != set {
@@ -81,8 +81,9 @@ func (c *claim) obstacle() string {
 }
 
 // over fills in the figure: of each block the mean gain, every workload of equal
-// weight, so that what the workloads of one boot share stays together.
-func (o *Overall) over(list []*claim) {
+// weight, so that what the workloads of one boot share stays together. Of fewer
+// blocks than least it claims nothing.
+func (o *Overall) over(list []*claim, least int) {
 	refuse := func(format string, args ...any) {
 		m := stats.Missing(format, args...)
 		o.Gain, o.Low, o.High = m, m, m
@@ -115,7 +116,10 @@ func (o *Overall) over(list []*claim) {
 	if v.Left > 0 {
 		o.Sentence += fmt.Sprintf(", without %s that lacked a cell", counted(v.Left, "block", "blocks"))
 	}
-	if o.Low.Value <= 0 && o.High.Value >= 0 {
+	switch {
+	case o.Blocks < least:
+		o.Sentence += fmt.Sprintf(": no claim, need %d blocks", least)
+	case o.Low.Value <= 0 && o.High.Value >= 0:
 		o.Sentence += ": no direction shown"
 	}
 }

@@ -56,6 +56,12 @@ func TestOverall(t *testing.T) {
 	if o := Judge("RUN", l.state(), Options{}).Overall[0]; o.Gain.OK() || !strings.Contains(o.Sentence, "1 block in which every primary cell is valid for both kernels, need 2") {
 		t.Error(o.Sentence)
 	}
+	for _, few := range []int{2, 3} { // the interval is all above 0, and says nothing of other boots
+		o := Judge("RUN", twoWorkloads(few, 1.1).state(), Options{}).Overall[0]
+		if !o.Gain.OK() || !strings.HasSuffix(o.Sentence, ": no claim, need 4 blocks") {
+			t.Error(o.Sentence)
+		}
+	}
 	l = twoWorkloads(4, 1.1)
 	l.cells("desk", "exec.w", "default", []workloads.Metric{throughput()}, "cfs", "bfs")
 	if o := Judge("RUN", l.state(), Options{}).Overall[0]; o.Gain.OK() || !strings.Contains(o.Sentence, "no overall figure: exec.w.default cannot enter it: n/a") {

@@ -32,13 +32,13 @@ type Repeated struct {
 
 // Old is a valid attempt that a newer one replaces, by its primary metric.
 type Old struct {
-	Attempt int     `json:"attempt"`
-	Session int     `json:"session"`
-	Metric  string  `json:"metric"`
-	Unit    string  `json:"unit"`
-	Value   float64 `json:"value"`
-	Missing string  `json:"missing,omitempty"` // why there is no value
-	Now     float64 `json:"now"`               // of the attempt that counts
+	Attempt int      `json:"attempt"`
+	Session int      `json:"session"`
+	Metric  string   `json:"metric"`
+	Unit    string   `json:"unit"`
+	Value   *float64 `json:"value,omitempty"`
+	Missing string   `json:"missing,omitempty"` // why one of the values is not there
+	Now     *float64 `json:"now,omitempty"`     // of the attempt that counts
 }
 
 // Later is why trials of a target were skipped that a later session executed.
@@ -134,9 +134,14 @@ func old(a, now *results.Attempt) Old {
 	o := Old{Attempt: a.Number, Session: a.Session, Missing: "the trial gave no value"}
 	for _, x := range values(a) {
 		if x.Primary {
-			o.Metric, o.Unit, o.Value, o.Missing = x.Name, x.Unit, x.Value, x.Missing
-			n, why := now.Value(x.Name)
-			if o.Now = n.Value; why != "" && o.Missing == "" {
+			o.Metric, o.Unit, o.Missing = x.Name, x.Unit, x.Missing
+			if x.Missing == "" {
+				o.Value = &x.Value
+			}
+			switch n, why := now.Value(x.Name); {
+			case why == "":
+				o.Now = &n.Value
+			case o.Missing == "":
 				o.Missing = "the newer attempt has none: " + why
 			}
 			break
@@ -214,7 +219,7 @@ func superseded(list []Old) string {
 			parts = append(parts, fmt.Sprintf("attempt %d: n/a (%s)", o.Attempt, o.Missing))
 			continue
 		}
-		parts = append(parts, fmt.Sprintf("attempt %d: %s, now %s %s", o.Attempt, fig(o.Value), fig(o.Now), o.Unit))
+		parts = append(parts, fmt.Sprintf("attempt %d: %s, now %s %s", o.Attempt, fig(*o.Value), fig(*o.Now), o.Unit))
 	}
 	return strings.Join(parts, "; ")
 }

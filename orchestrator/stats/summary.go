@@ -5,20 +5,34 @@
 package stats
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
 )
 
-// Number is a figure, or the reason why there is none; Value means nothing then.
-// A NaN or an infinity is never a Value.
+// Number is a figure, or the reason why there is none; Value means nothing then,
+// and JSON has no value. A NaN or an infinity is never a Value.
 type Number struct {
-	Value   float64 `json:"value"`
+	Value   float64 `json:"value,omitempty"`
 	Missing string  `json:"missing,omitempty"`
 }
 
 // OK reports whether there is a value.
 func (n Number) OK() bool { return n.Missing == "" }
+
+// MarshalJSON gives the value, 0 too, or the reason and no value: a reader that
+// looks for a value only must not find one.
+func (n Number) MarshalJSON() ([]byte, error) {
+	if !n.OK() {
+		return json.Marshal(struct {
+			Missing string `json:"missing"`
+		}{n.Missing})
+	}
+	return json.Marshal(struct {
+		Value float64 `json:"value"`
+	}{n.Value})
+}
 
 // Missing is the absence of a number.
 func Missing(format string, args ...any) Number { return Number{Missing: fmt.Sprintf(format, args...)} }

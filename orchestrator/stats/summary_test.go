@@ -112,3 +112,20 @@ func TestQuantile(t *testing.T) {
 		t.Error("the input was changed, or nothing has a quantile")
 	}
 }
+
+// A reader that takes the value and never looks for the reason finds no 0.
+func TestNumberInJSON(t *testing.T) {
+	for _, c := range []struct {
+		n    Number
+		want string
+	}{
+		{Num(0), `{"value":0}`}, {Num(1.5), `{"value":1.5}`}, {Missing("one boot"), `{"missing":"one boot"}`},
+		{Num(math.NaN()), `{"missing":"not a finite number"}`},
+	} {
+		b, err := json.Marshal(c.n)
+		var back Number
+		if err != nil || string(b) != c.want || json.Unmarshal(b, &back) != nil || back != c.n {
+			t.Errorf("%+v: %s %v, back %+v", c.n, b, err, back)
+		}
+	}
+}
