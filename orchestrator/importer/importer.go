@@ -155,6 +155,7 @@ func Read(o Options, files []File) (*Import, error) {
 	for i := range files {
 		text, err := decode(files[i].Data)
 		if err == nil && !jsonText(text) {
+			text = unquoted(text, f.name != "table")
 			err = lineLengths(text)
 		}
 		if err == nil {

@@ -68,6 +68,9 @@ func decode(b []byte) (string, error) {
 	case bytes.HasPrefix(b, []byte("\xfe\xff")):
 		b = wide(b[2:], binary.BigEndian)
 	}
+	if order := unmarked(b); order != nil {
+		b = wide(b, order)
+	}
 	if len(bytes.TrimSpace(b)) == 0 {
 		return "", errors.New("the file is empty")
 	}
@@ -113,6 +116,49 @@ func compressed(b []byte) bool {
 		}
 	}
 	return false
+}
+
+// unmarked is the byte order of UTF-16 without a mark, nil for anything else:
+// the head of what this package reads is ASCII.
+func unmarked(b []byte) binary.ByteOrder {
+	var zero [2]int
+	head := b[:min(len(b), 64)&^1]
+	for i, c := range head {
+		if c == 0 {
+			zero[i%2]++
+		}
+	}
+	switch half := len(head) / 2; {
+	case half < 4:
+	case zero[1] == half && zero[0] == 0:
+		return binary.LittleEndian
+	case zero[0] == half && zero[1] == 0:
+		return binary.BigEndian
+	}
+	return nil
+}
+
+// unquoted takes the marks of quoted mail from a text whose lines all have them,
+// and, of a log, from any line: no tool begins one so.
+func unquoted(text string, log bool) string {
+	if !strings.Contains(text, ">") {
+		return text
+	}
+	if !log {
+		for line := range strings.Lines(text) {
+			if t := strings.TrimSpace(line); t != "" && t[0] != '>' {
+				return text
+			}
+		}
+	}
+	var out strings.Builder
+	for line := range strings.Lines(text) {
+		for t := strings.TrimLeft(line, " \t"); strings.HasPrefix(t, ">"); t = strings.TrimLeft(line, " \t") {
+			line = t[1:]
+		}
+		out.WriteString(line)
+	}
+	return out.String()
 }
 
 func wide(b []byte, order binary.ByteOrder) []byte {

@@ -11,7 +11,7 @@ import (
 	"kernsweep/workloads/vmstat"
 )
 
-var vmstatHead = regexp.MustCompile(`(?m)^\s*r\s+b\s+swpd\s`)
+var vmstatHead = regexp.MustCompile(`(?m)^.{0,60}\br\s+b\s+swpd\s`)
 
 // readVmstat takes the text of a vmstat as one trial that has nothing but the
 // machine's activity: the means of its columns.
@@ -43,7 +43,8 @@ func readVmstat(m *Import, file int, text string) error {
 	t := trial{cell: m.place(kernel, ""), file: int32(file), line: 1, more: &extra{warnings: warns}}
 	t.more.activity = &results.Activity{Samples: s.Samples, Seconds: s.Seconds, Switches: s.Switches, Interrupts: s.Interrupts,
 		User: s.User, System: s.System, Idle: s.Idle, Wait: s.Wait, Steal: s.Steal, Missing: s.Missing}
-	t.more.notes = append(t.more.notes, fmt.Sprintf("means over %d rows of %d", s.Samples, len(rows)))
+	t.more.notes = append(t.more.notes, fmt.Sprintf("means over %d rows of %d", s.Samples, len(rows)),
+		"its memory is taken to be in kB: vmstat does not print what -S made of it")
 	return m.add(t, vmstatValues(rows))
 }
 
