@@ -27,7 +27,10 @@ var errWord = errors.New("no number")
 // number reads a figure and the step of its last digit. A comma is a decimal one
 // unless exactly three digits follow it: nothing is guessed.
 func number(s string) (v, step float64, err error) {
-	digits := strings.TrimSuffix(s, "%")
+	digits := strings.TrimRight(strings.TrimSuffix(s, "%"), " \u00a0\u202f")
+	if rest, ok := strings.CutPrefix(digits, "\u2212"); ok { // a typographer's minus
+		digits = "-" + rest
+	}
 	if i := strings.IndexByte(digits, ','); i >= 0 {
 		switch {
 		case strings.ContainsAny(digits[i+1:], ",."):

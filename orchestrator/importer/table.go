@@ -2,7 +2,6 @@ package importer
 
 import (
 	"cmp"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -93,6 +92,9 @@ type table struct {
 	repeats bool
 	text    map[int]error // columns that hold words, and the first of them
 	had     map[int]bool  // columns with a number
+	spread  bool          // a figure has another behind "±"
+	comma   string        // the first figure with a decimal comma
+	point   error         // about the first whose point may part thousands
 }
 
 // taskKey is the trial that rows of several tasks, or of several metrics, are of.
@@ -108,8 +110,8 @@ type longKey struct {
 	metric     string
 }
 
-// readTable reads rows of figures under a line of names: tab, comma, semicolon
-// or blanks between them.
+// readTable reads rows of figures under a line of names: tab, comma, semicolon,
+// bars or blanks between them.
 func readTable(m *Import, file int, text string) error {
 	t := &table{m: m, file: file, cells: map[results.Cell]int32{}, tasks: map[taskKey]int32{}, rows: map[rowKey]int32{},
 		count: map[longKey]int{}, text: map[int]error{}, had: map[int]bool{}}
@@ -117,7 +119,7 @@ func readTable(m *Import, file int, text string) error {
 		m.say("%s does not end with a line end: is its last row whole?", shown(m.files[file].Name))
 	}
 	first := len(m.trials)
-	next := rowsOf(text)
+	next, outside := rowsOf(text)
 	for {
 		f, line, err := next()
 		if errors.Is(err, io.EOF) {
@@ -140,7 +142,7 @@ func readTable(m *Import, file int, text string) error {
 	if t.head == nil {
 		return errors.New("it has no line of column names")
 	}
-	if err := t.mixed(); err != nil {
+	if err := cmp.Or(t.mixed(), t.twoMarks()); err != nil {
 		return err
 	}
 	if t.zero {
@@ -149,63 +151,13 @@ func readTable(m *Import, file int, text string) error {
 		}
 	}
 	t.strangers()
+	if t.spread {
+		m.say("%s: what stands behind ± is not read, for the table does not say what it is of", shown(m.files[file].Name))
+	}
+	if outside > 0 {
+		m.say("%s: %d line(s) outside the table are not read", shown(m.files[file].Name), outside)
+	}
 	return nil
-}
-
-// rowsOf gives the fields of one row after the other, with its line. The slice
-// is used again.
-func rowsOf(text string) func() ([]string, int, error) {
-	comma := separator(text)
-	if comma == ' ' {
-		lines, n := text, 0
-		return func() ([]string, int, error) {
-			for lines != "" {
-				line, rest, _ := strings.Cut(lines, "\n")
-				lines = rest
-				n++
-				if f := strings.Fields(line); len(f) > 0 && !strings.HasPrefix(f[0], "#") {
-					return f, n, nil
-				}
-			}
-			return nil, n, io.EOF
-		}
-	}
-	in := csv.NewReader(strings.NewReader(text))
-	in.Comma, in.Comment, in.FieldsPerRecord, in.ReuseRecord = comma, '#', -1, true
-	in.LazyQuotes = comma == '\t'
-	return func() ([]string, int, error) {
-		for {
-			f, err := in.Read()
-			var bad *csv.ParseError
-			if errors.As(err, &bad) {
-				return nil, 0, atLine{bad.Line, fmt.Errorf("column %d: %w", bad.Column, bad.Err)}
-			}
-			if err != nil {
-				return nil, 0, err
-			}
-			if len(f) == 1 && strings.TrimSpace(f[0]) == "" {
-				continue
-			}
-			line, _ := in.FieldPos(0)
-			return f, line, nil
-		}
-	}
-}
-
-// separator of a table, by its first line.
-func separator(text string) rune {
-	for line := range strings.Lines(text) {
-		if line = strings.TrimSpace(line); line == "" || strings.HasPrefix(line, "#") {
-			continue
-		}
-		for _, c := range "\t;," {
-			if strings.ContainsRune(line, c) {
-				return c
-			}
-		}
-		break
-	}
-	return ' '
 }
 
 func (t *table) header(f []string) error {

@@ -3,6 +3,7 @@ package importer
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -226,6 +227,12 @@ func (t *table) figure(column int, s string, line int) (v val, is bool, err erro
 	if why := absent(s); why != "" {
 		return val{why: t.m.name(why)}, true, nil
 	}
+	if strings.Contains(s, "±") || strings.Contains(s, "+/-") || strings.Contains(s, "+-") {
+		if g := spread.FindStringSubmatch(s); g != nil {
+			s, t.spread = g[1], true
+		}
+	}
+	t.separators(s, line)
 	x, step, err := number(s)
 	if errors.Is(err, errWord) && t.role[column] == figureCol {
 		if t.text[column] == nil {
@@ -238,4 +245,32 @@ func (t *table) figure(column int, s string, line int) (v val, is bool, err erro
 	}
 	t.had[column] = true
 	return val{v: x, res: step}, true, nil
+}
+
+// spread is a figure with something behind it.
+var spread = regexp.MustCompile(`^(.*\d%?)\s*(?:±|\+/-|\+-)\s*[\d.,]+\s*%?$`)
+
+// thousands is a number whose point may be a thousands separator.
+var thousands = regexp.MustCompile(`^[-+]?[1-9]\d{0,2}\.\d{3}$`)
+
+// separators keeps the first decimal comma, and the first point that could be no
+// decimal one beside it.
+func (t *table) separators(s string, line int) {
+	if t.comma == "" && strings.Contains(s, ",") {
+		if _, _, err := number(s); err == nil {
+			t.comma = fmt.Sprintf("%s on line %d", quote(s), line)
+		}
+	}
+	if t.point == nil && len(s) > 4 && len(s) < 10 && thousands.MatchString(s) {
+		t.point = atLine{line, fmt.Errorf("%s is ambiguous: its point may be a decimal or a thousands separator", quote(s))}
+	}
+}
+
+// twoMarks refuses a table with decimal commas and with points that may
+// be separators of thousands.
+func (t *table) twoMarks() error {
+	if t.comma == "" || t.point == nil {
+		return nil
+	}
+	return fmt.Errorf("%w, for %s has a decimal comma", t.point, t.comma)
 }

@@ -45,7 +45,7 @@ func (t *table) sameNames(text string) bool {
 		return false
 	}
 	seen := map[string]string{}
-	next := rowsOf(text)
+	next, _ := rowsOf(text)
 	for n := 0; ; n++ {
 		f, _, err := next()
 		if err != nil {
