@@ -12,6 +12,7 @@ import (
 	"kernsweep/orchestrator/compare"
 	"kernsweep/orchestrator/live"
 	"kernsweep/orchestrator/plan"
+	"kernsweep/orchestrator/report"
 	"kernsweep/orchestrator/results"
 	"kernsweep/orchestrator/store"
 	"kernsweep/orchestrator/validity"
@@ -109,7 +110,7 @@ func (a *app) compare(args []string, o *comparing) error {
 
 func (a *app) printCompared(out *compared) error {
 	if a.json {
-		e := json.NewEncoder(a.out)
+		e := json.NewEncoder(report.Inert(a.out))
 		e.SetIndent("", "  ")
 		return e.Encode(out)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"kernsweep/orchestrator/importer"
 	"kernsweep/orchestrator/live"
+	"kernsweep/orchestrator/report"
 	"kernsweep/orchestrator/results"
 	"kernsweep/workloads"
 )
@@ -154,7 +155,7 @@ func (a *app) importLogs(ctx context.Context, im *importing, args []string) erro
 // run's name.
 func (a *app) described(d importer.Described, run *results.Run) error {
 	if a.json {
-		e := json.NewEncoder(a.out)
+		e := json.NewEncoder(report.Inert(a.out))
 		e.SetIndent("", "  ")
 		return e.Encode(struct {
 			Run string `json:"run,omitempty"`

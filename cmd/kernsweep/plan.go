@@ -14,6 +14,7 @@ import (
 	"kernsweep/orchestrator"
 	"kernsweep/orchestrator/config"
 	"kernsweep/orchestrator/plan"
+	"kernsweep/orchestrator/report"
 )
 
 // selection are the flags that narrow a sweep.
@@ -77,7 +78,7 @@ func (a *app) planCmd() *cobra.Command {
 func (a *app) writePlan(lab *config.Lab, p *plan.Plan, f plan.Forecast, sel selection) error {
 	proposals := a.proposals(lab, p)
 	if a.json {
-		e := json.NewEncoder(a.out)
+		e := json.NewEncoder(report.Inert(a.out))
 		e.SetIndent("", "  ")
 		doc := struct {
 			*plan.Plan

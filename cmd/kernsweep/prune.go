@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kernsweep/orchestrator/live"
+	"kernsweep/orchestrator/report"
 	"kernsweep/orchestrator/store"
 )
 
@@ -65,7 +66,7 @@ func (a *app) printPruned(p store.Pruned) error {
 		fmt.Fprintln(a.err, "warning: "+live.Safe(w))
 	}
 	if a.json {
-		e := json.NewEncoder(a.out)
+		e := json.NewEncoder(report.Inert(a.out))
 		e.SetIndent("", "  ")
 		return e.Encode(p)
 	}

@@ -10,6 +10,7 @@ import (
 	"kernsweep/orchestrator/leases"
 	"kernsweep/orchestrator/live"
 	"kernsweep/orchestrator/plan"
+	"kernsweep/orchestrator/report"
 	"kernsweep/orchestrator/results"
 )
 
@@ -65,7 +66,7 @@ func (a *app) statusCmd() *cobra.Command {
 				all = append(all, s)
 			}
 			if a.json {
-				e := json.NewEncoder(a.out)
+				e := json.NewEncoder(report.Inert(a.out))
 				e.SetIndent("", "  ")
 				return e.Encode(all)
 			}

@@ -17,6 +17,7 @@ import (
 	"kernsweep/orchestrator"
 	"kernsweep/orchestrator/config"
 	"kernsweep/orchestrator/live"
+	"kernsweep/orchestrator/report"
 	"kernsweep/targets"
 	"kernsweep/targets/sshconn"
 	"kernsweep/targets/tftp"
@@ -60,7 +61,7 @@ func (a *app) targetListCmd() *cobra.Command {
 				rows = append(rows, row{t.Name, t.Arch, t.BootKind, t.PowerKind, t.ConsoleKind, t.SSH.Host})
 			}
 			if a.json {
-				return json.NewEncoder(a.out).Encode(rows)
+				return json.NewEncoder(report.Inert(a.out)).Encode(rows)
 			}
 			w := tabwriter.NewWriter(a.out, 0, 8, 2, ' ', 0)
 			fmt.Fprintln(w, "TARGET\tARCH\tBOOT\tPOWER\tCONSOLE\tHOST")
@@ -138,7 +139,7 @@ func (a *app) targetProbeCmd() *cobra.Command {
 
 func (a *app) printProbe(t *config.Target, r targets.BootRecord) error {
 	if a.json {
-		e := json.NewEncoder(a.out)
+		e := json.NewEncoder(report.Inert(a.out))
 		e.SetIndent("", "  ")
 		return e.Encode(r)
 	}

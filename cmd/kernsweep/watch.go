@@ -12,6 +12,7 @@ import (
 
 	"kernsweep/orchestrator/live"
 	"kernsweep/orchestrator/plan"
+	"kernsweep/orchestrator/report"
 	"kernsweep/orchestrator/results"
 )
 
@@ -72,7 +73,7 @@ func (a *app) watch(ctx context.Context, run *results.Run) error {
 // watching is who shows the records; past ones only count.
 func (a *app) watching(run *results.Run) func(rec results.Record, past bool) {
 	if a.json {
-		e := json.NewEncoder(a.out)
+		e := json.NewEncoder(report.Inert(a.out))
 		return func(rec results.Record, past bool) {
 			if !past {
 				_ = e.Encode(rec) // an output that takes no more is the command's error

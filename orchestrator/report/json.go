@@ -99,5 +99,5 @@ func (x *indenter) text(v any) ([]byte, error) {
 	if err := x.enc.Encode(v); err != nil {
 		return nil, err
 	}
-	return bytes.TrimRight(x.b.Bytes(), "\n"), nil
+	return escaped(bytes.TrimRight(x.b.Bytes(), "\n")), nil
 }
