@@ -148,8 +148,8 @@ func TestCrunchParse(t *testing.T) {
 			t.Error("the walls of tasks that ran at once were added up")
 		}
 	}
-	// 26.2 s of computing cannot end in 13 s on 2 CPUs, and LTMM kept one of them.
-	if len(p.Warnings) != 2 || !strings.Contains(p.Warnings[0], "13.10 s") || !strings.Contains(p.Warnings[1], "unevenly") {
+	// What cannot be, or is unfair, is said once: by the rules of orchestrator/validity.
+	if len(p.Warnings) != 0 {
 		t.Errorf("warnings %q", p.Warnings)
 	}
 }

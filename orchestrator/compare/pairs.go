@@ -102,10 +102,8 @@ type primaries struct {
 }
 
 func (p *primaries) is(workload, scenario string, m workloads.Metric) bool {
-	for _, d := range p.design.Primary {
-		if one := (results.Design{Primary: []string{d}}); one.Decides(workload, scenario, m) {
-			p.used[d] = true
-		}
+	for _, d := range p.design.Declared(workload, scenario, m) {
+		p.used[d] = true
 	}
 	return p.design.Decides(workload, scenario, m)
 }

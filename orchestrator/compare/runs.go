@@ -145,12 +145,13 @@ func nameOf(m results.RunMeta) RunName { return RunName{m.Name, m.Sweep, m.Creat
 func across(ja, jb *judging, c results.Cell, m workloads.Metric, machine string) *claim {
 	x, y := ja.side(c, m.Name), jb.side(c, m.Name)
 	x.name, y.name = "run A", "run B"
+	x.apart, y.apart = true, true
 	x.strata, y.strata = make([]int, len(x.boots)), make([]int, len(y.boots)) // the runs are what differs
 	key := Key{c.Target, c.Workload, c.Scenario, c.Kernel, c.Kernel}
 	k := jb.claim(key, m, x, y)
 	k.each = "run"
-	k.MixedUp = false // boots are numbered for each run
 	ja.findings(k)
+	k.caveat()
 	k.plain()
 	if machine != "" {
 		k.Comparison.Findings = append(k.Comparison.Findings, results.Finding{Rule: "another machine", Hard: true, Text: machine})

@@ -27,6 +27,8 @@ type side struct {
 	left     int   // unproven boots beside proven ones: they did not enter
 	spoilt   []int // boots that a hard finding is about: they did not enter
 	strata   []int // of boots
+	// apart: the other side's boots are of another run, which numbers its own.
+	apart bool
 
 	blocks, bootsFailed int    // of the kernel on the target: by the final state of each block
 	trials, lost        int    // slots that were tried, and those without a value
@@ -213,7 +215,9 @@ func samples(a, b *side) (stats.Sample, stats.Sample) {
 func (s *side) sample(values []float64) stats.Sample {
 	x := stats.Sample{Values: values, Session: s.strata, Resolution: s.step}
 	for _, b := range s.boots {
-		x.Order = append(x.Order, b.Boot)
+		if !s.apart {
+			x.Order = append(x.Order, b.Boot)
+		}
 	}
 	return x
 }

@@ -13,6 +13,7 @@ func (c *claim) unsteady() {
 	if c.a.unproven == "" && c.b.unproven == "" {
 		c.drift()
 	}
+	c.caveat()
 	for _, s := range []struct {
 		*side
 		x stats.Sample
@@ -26,6 +27,14 @@ func (c *claim) unsteady() {
 			c.soft("not settled", fmt.Sprintf("the first counted trial of %s is unlike the later ones: the workload had not settled, give it more warm-up trials", s.name),
 				fmt.Sprintf("higher in %d and lower in %d of %d boots", w.Higher, w.Lower, w.Boots), "unlike on one side in at most half of the boots")
 		}
+	}
+}
+
+// caveat tells what stats says that the numbers of a comparison do not show:
+// sessions that disagree, boots without any spread.
+func (c *claim) caveat() {
+	if c.hold == "" && c.SE.OK() && min(c.Boots[0], c.Boots[1]) > 1 && c.Note != "" {
+		c.soft("read with care", c.Note, "", "")
 	}
 }
 

@@ -10,19 +10,25 @@ import (
 // Decides says that a metric of a workload's scenario belongs to the primary
 // comparisons that the design declares, or that are primary without a word.
 func (d *Design) Decides(workload, scenario string, m workloads.Metric) bool {
-	if m.Better == workloads.Informative {
-		return false
-	}
 	if len(d.Primary) == 0 {
-		return m.Primary
+		return m.Primary && m.Better != workloads.Informative
 	}
-	return slices.ContainsFunc(d.Primary, func(text string) bool {
+	return len(d.Declared(workload, scenario, m)) > 0
+}
+
+// Declared are those of d.Primary that name a metric of a workload's scenario.
+func (d *Design) Declared(workload, scenario string, m workloads.Metric) []string {
+	var out []string
+	for _, text := range d.Primary {
 		what, metric, named := strings.Cut(text, ":")
-		if what != workload && what != workload+"."+scenario {
-			return false
+		if m.Better == workloads.Informative || what != workload && what != workload+"."+scenario {
+			continue
 		}
-		return named && metric == m.Name || !named && m.Primary
-	})
+		if named && metric == m.Name || !named && m.Primary {
+			out = append(out, text)
+		}
+	}
+	return out
 }
 
 // narrow is the half width of an interval that is narrow enough where a design
