@@ -130,9 +130,12 @@ func slope(x, z []float64, df int) Line {
 // boots.
 type Drifted struct {
 	Line
-	Clear bool // |t| above 2.6: beside a slope this steep the scatter is small
+	// Clear: |t| above 2.6, and as rare without drift as 2.6 is for many boots; for
+	// one degree of freedom every fourth |t| is above 2.6.
+	Clear bool
 	Large bool // from the first to the last boot it makes more than the effect
-	// Flag: Clear, or Large with |t| above 2. Large alone would be flagged in a
+	// Flag: Clear, or Large with |t| above 2 and p at most 0.05 (which is more with
+	// a handful of boots). Large alone would be flagged in a
 	// third of the runs that do not drift at all (the simulation shows it).
 	Flag bool
 }
@@ -168,9 +171,9 @@ func Drift(effect float64, samples ...Sample) Drifted {
 	d.Length = last - first
 	d.Total = Num(d.Slope.Value * d.Length)
 	exact := !d.T.OK() && d.P.OK() && d.P.Value == 0
-	d.Clear = exact || d.T.OK() && math.Abs(d.T.Value) > 2.6
+	d.Clear = exact || d.T.OK() && math.Abs(d.T.Value) > 2.6 && d.P.Value <= 0.01
 	d.Large = math.Abs(d.Total.Value) > math.Log1p(effect)
-	d.Flag = d.Clear || d.Large && d.T.OK() && math.Abs(d.T.Value) > 2
+	d.Flag = d.Clear || d.Large && d.T.OK() && math.Abs(d.T.Value) > 2 && d.P.Value <= 0.05
 	return d
 }
 
