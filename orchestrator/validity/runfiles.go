@@ -29,8 +29,12 @@ func newBootFiles(run *results.Run) *bootFiles {
 	return &bootFiles{run: run, configs: map[[32]byte]kernelConfig{}}
 }
 
-// boot reads a file of a boot, by its name below the boot's directory.
+// boot reads a file of a boot, by its name below the boot's directory. Boots that
+// were imported have none, however many they are.
 func (f *bootFiles) boot(b *results.BootState, name string) ([]byte, bool) {
+	if f.run.Meta.Imported != nil {
+		return nil, false
+	}
 	return f.read(filepath.Join(f.run.BootDir(b.Lane, b.Number), name), mostBytes)
 }
 

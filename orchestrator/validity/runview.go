@@ -19,7 +19,8 @@ type view struct {
 	images  map[kernelKey]string   // SHA-256 of the kernel image; "" or absent: not known
 	lanes   map[string]results.PlannedTarget
 	cells   []cellView
-	sides   []*side // kernels of targets, in the plan's order
+	at      map[results.Cell]int // in cells: the first of a name
+	sides   []*side              // kernels of targets, in the plan's order
 	pairs   []pair
 	// imported: nothing of the run was proven or probed.
 	imported bool
@@ -49,7 +50,7 @@ type side struct {
 type pair struct{ kernel, base *side }
 
 func newView(run *results.Run, s *results.State) *view {
-	v := &view{state: s, files: newBootFiles(run), lanes: map[string]results.PlannedTarget{},
+	v := &view{state: s, files: newBootFiles(run), at: map[results.Cell]int{}, lanes: map[string]results.PlannedTarget{},
 		configs: map[*side]kernelConfig{}, imported: run.Meta.Imported != nil}
 	for _, t := range s.Plan.Targets {
 		v.lanes[t.Name] = t
@@ -73,6 +74,9 @@ func newView(run *results.Run, s *results.State) *view {
 	paired := map[[2]*side]bool{}
 	for _, c := range cellsOf(s) {
 		mine := sideOf(c.Target, c.Kernel)
+		if _, ok := v.at[c.Cell]; !ok {
+			v.at[c.Cell] = len(v.cells)
+		}
 		v.cells = append(v.cells, newCell(s, c, mine))
 		if c.Baseline == "" || c.Baseline == c.Kernel {
 			continue
@@ -136,10 +140,8 @@ func (s *side) about(text string) results.Found {
 // find is the cell of the same target and workload with another kernel and
 // scenario, nil without one.
 func (v *view) find(c *cellView, kernel, scenario string) *cellView {
-	i := slices.IndexFunc(v.cells, func(o cellView) bool {
-		return o.Target == c.Target && o.Workload == c.Workload && o.Kernel == kernel && o.Scenario == scenario
-	})
-	if i < 0 {
+	i, ok := v.at[results.Cell{Target: c.Target, Kernel: kernel, Workload: c.Workload, Scenario: scenario}]
+	if !ok {
 		return nil
 	}
 	return &v.cells[i]
