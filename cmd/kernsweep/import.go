@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -135,7 +136,8 @@ func (a *app) importLogs(ctx context.Context, im *importing, args []string) erro
 	if run != nil {
 		if err := m.Add(ctx, run, who()); err != nil {
 			var held *results.LockedError
-			if errors.As(err, &held) {
+			var disk *fs.PathError
+			if errors.As(err, &held) || errors.As(err, &disk) || ctx.Err() != nil {
 				return &statusError{exitInfra, err}
 			}
 			return usage(err)

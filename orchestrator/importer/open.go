@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"kernsweep/orchestrator/results"
@@ -19,6 +20,7 @@ const largest = 1 << 30
 func Open(args []string, stdin io.Reader) ([]File, error) {
 	var files []File
 	var errs []error
+	var seen []os.FileInfo // of files
 	for _, arg := range args {
 		f := File{Name: arg}
 		if kernel, name, ok := strings.Cut(arg, "="); ok && !there(arg) {
@@ -32,6 +34,14 @@ func Open(args []string, stdin io.Reader) ([]File, error) {
 		if f.Data, err = bytesOf(f.Name, stdin); err != nil {
 			errs = append(errs, err)
 			continue
+		}
+		// The same file by another path: told here, for its bytes alone prove nothing.
+		info, err := os.Stat(f.Name)
+		if err == nil && f.Name != "-" {
+			if i := slices.IndexFunc(seen, func(x os.FileInfo) bool { return os.SameFile(x, info) }); i >= 0 {
+				return nil, fmt.Errorf("%s is a file that is named already (%s): its figures would count twice", shown(f.Name), shown(seen[i].Name()))
+			}
+			seen = append(seen, info)
 		}
 		files = append(files, f)
 	}

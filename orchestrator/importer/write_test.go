@@ -246,6 +246,14 @@ func TestOpen(t *testing.T) {
 	if s := strings.Join(got, " "); s != "K<plain>1 <a=b>2 K<a=b>2 S<->3" {
 		t.Error(s)
 	}
+	if err := os.Symlink("plain", "link"); err != nil {
+		t.Fatal(err)
+	}
+	for _, same := range []string{"./plain", filepath.Join(dir, "plain"), "link"} {
+		if _, err := Open([]string{"K=plain", same}, nil); err == nil || !strings.Contains(err.Error(), "is a file that is named already (plain)") {
+			t.Errorf("%s beside plain: %v", same, err)
+		}
+	}
 	for arg, want := range map[string]string{".": ". is a folder: name the files in it", "none": "none: there is no such file", "/dev/null": "/dev/null is no plain file",
 		"=plain": "before the \"=\" stands a kernel: a name is empty", "K=": "a file's name is empty", "no\nne": `"no\nne": there is no such file`} {
 		if _, err := Open([]string{arg}, nil); err == nil || !strings.Contains(err.Error(), want) {
