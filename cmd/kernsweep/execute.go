@@ -193,7 +193,7 @@ func (a *app) writeReport(run *results.Run) error {
 	if err != nil {
 		return err
 	}
-	for name, o := range map[string]report.Options{"report.txt": {Format: "text"}, "report.html": {Format: "html"}} {
+	for name, o := range map[string]report.Options{"report.txt": {Format: "text", Kernsweep: a.kernsweep()}, "report.html": {Format: "html", Kernsweep: a.kernsweep()}} {
 		err = errors.Join(err, writeFileFrom(filepath.Join(run.Dir(), name), func(w io.Writer) error { return r.Write(w, o) }))
 	}
 	err = errors.Join(err, r.Write(a.out, a.reportOptions(report.Options{Format: "text"})))

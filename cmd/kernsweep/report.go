@@ -35,6 +35,7 @@ func (a *app) reportCmd() *cobra.Command {
 			if schema {
 				return a.printSchema(out)
 			}
+			o.Kernsweep = a.kernsweep()
 			debug.SetGCPercent(30) // a run of 100,000 trials fits into 300 MB, for a few tenths of a second
 			run, err := a.findRun(args[0])
 			if err != nil {
@@ -90,5 +91,6 @@ func (a *app) reportOptions(o report.Options) report.Options {
 	if width, ok := a.terminal(); ok && o.Width == 0 {
 		o.Width = width()
 	}
+	o.Kernsweep = a.kernsweep()
 	return o
 }

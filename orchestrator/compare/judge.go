@@ -121,7 +121,9 @@ func (j *judging) group(g *group) []*claim {
 				a, b = halves(a)
 			}
 			c := j.claim(key, m, a, b)
-			c.Comparison.Findings = append(c.Comparison.Findings, soft...)
+			if c.numbers() {
+				c.Comparison.Findings = append(c.Comparison.Findings, soft...)
+			}
 			if aa {
 				c.each = "half"
 			} else {
@@ -136,6 +138,9 @@ func (j *judging) group(g *group) []*claim {
 	}
 	return out
 }
+
+// numbers says that both sides have figures, beside which a warning can stand.
+func (c *claim) numbers() bool { return len(c.a.boots) > 0 && len(c.b.boots) > 0 }
 
 // matters says that there is a difference to speak of, shown or not.
 func (c *claim) matters() bool {
@@ -179,7 +184,7 @@ func (j *judging) effect(c *claim) {
 func (j *judging) findings(c *claim) {
 	for i := range j.o.Findings {
 		f := &j.o.Findings[i]
-		if !f.About(c.b.cell, c.a.cell.Kernel) || f.Metric != "" && f.Metric != c.Metric.Name {
+		if !f.About(c.b.cell, c.a.cell.Kernel) || f.Metric != "" && f.Metric != c.Metric.Name || !f.Hard && !c.numbers() {
 			continue
 		}
 		said := f.Finding

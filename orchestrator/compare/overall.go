@@ -32,7 +32,9 @@ func (j *judging) overall(claims []*claim) ([]Overall, []string) {
 	}
 	var out []Overall
 	var notes []string
-	sets := map[string]string{} // cells of a target's first kernel
+	sets := map[string]string{}  // cells of a target's first kernel
+	figures := map[string]bool{} // targets that have one
+	unlike := map[string]bool{}
 	for _, p := range order {
 		list := members[p]
 		if len(list) < 2 {
@@ -41,14 +43,20 @@ func (j *judging) overall(claims []*claim) ([]Overall, []string) {
 		o := Overall{Target: p.target, Kernel: p.kernel, Baseline: p.baseline}
 		o.over(list, j.rules.MinBoots)
 		out = append(out, o)
+		figures[p.target] = figures[p.target] || o.Gain.OK()
 		set := cellSet(list)
 		if first, ok := sets[p.target]; ok && first != set {
-			notes = append(notes, fmt.Sprintf("the overall figures of %s are over different cells for different kernels: they do not rank the kernels against each other", p.target))
+			unlike[p.target] = true
 		} else if !ok {
 			sets[p.target] = set
 		}
 	}
-	return out, slices.Compact(notes)
+	for _, target := range slices.Sorted(maps.Keys(unlike)) {
+		if figures[target] {
+			notes = append(notes, fmt.Sprintf("the overall figures of %s are over different cells for different kernels: they do not rank the kernels against each other", target))
+		}
+	}
+	return out, notes
 }
 
 // cellSet are the cells that have values for both kernels.

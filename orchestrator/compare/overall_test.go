@@ -67,6 +67,11 @@ func TestOverall(t *testing.T) {
 	if o := Judge("RUN", l.state(), Options{}).Overall[0]; o.Gain.OK() || !strings.Contains(o.Sentence, "no overall figure: exec.w.default cannot enter it: n/a") {
 		t.Error(o.Sentence)
 	}
+	l.cells("desk", "crunch.ltm", "j1", []workloads.Metric{elapsed()}, "cfs", "late")
+	l.cells("desk", "crunch.ltm", "j3", []workloads.Metric{elapsed()}, "cfs", "late")
+	if j := Judge("RUN", l.state(), Options{}); len(j.Overall) != 2 || mentions(j.Notes, "do not rank") {
+		t.Errorf("figures that nobody has are ranked: %+v %q", j.Overall, j.Notes)
+	}
 	l = twoWorkloads(4, 1.1) // block 4's bfs again, another day: that block does not count
 	l.session(9*time.Hour, "rerun")
 	l.block("bfs", 4, 3)

@@ -44,10 +44,8 @@ func (j *judging) verdict(c *claim) (stats.Verdict, string) {
 			return stats.Invalid, fmt.Sprintf("%s on %s: %s", s.who(), c.Target, s.invalid)
 		}
 	}
-	for _, s := range []*side{&c.b, &c.a} {
-		if s.none != "" {
-			return stats.Inconclusive, fmt.Sprintf("n/a (%s: %s)", s.who(), s.none)
-		}
+	if why := c.noValues(); why != "" {
+		return stats.Inconclusive, "n/a (" + why + ")"
 	}
 	if !c.Change.OK() {
 		return stats.Inconclusive, "n/a (" + c.Change.Missing + ")"
@@ -75,6 +73,22 @@ func (j *judging) verdict(c *claim) (stats.Verdict, string) {
 	r.Effect = c.Effect
 	v, _ := stats.Judge(c.asCase(), r)
 	return v, j.explain(c, v)
+}
+
+// noValues says why a side has no values, or both.
+func (c *claim) noValues() string {
+	a, b := c.a.none, c.b.none
+	switch {
+	case b != "" && a == b && c.a.cell != c.b.cell:
+		return fmt.Sprintf("both %ss: %s", c.each, b)
+	case b != "" && a != "" && a != b:
+		return fmt.Sprintf("%s: %s; %s: %s", c.b.who(), b, c.a.who(), a)
+	case b != "":
+		return c.b.who() + ": " + b
+	case a != "":
+		return c.a.who() + ": " + a
+	}
+	return ""
 }
 
 func better(m workloads.Metric) stats.Better {

@@ -32,7 +32,10 @@ func claim(c *compare.Comparison) string {
 // together is one line for scenarios of one verdict.
 func together(list []*compare.Comparison) string {
 	low, high := extremes(list)
-	s := fmt.Sprintf("%s in all %d scenarios", word(list[0].Verdict), scenarios(list))
+	s := word(list[0].Verdict) + " in both scenarios"
+	if n := scenarios(list); n != 2 {
+		s = fmt.Sprintf("%s in all %d scenarios", word(list[0].Verdict), n)
+	}
 	if low == nil {
 		return s
 	}
@@ -78,8 +81,23 @@ func because(s *section, c *compare.Comparison, width int) {
 		return
 	}
 	if text := strings.TrimPrefix(c.Sentence, word(c.Verdict)+": "); text != "" { // the verdict has just been said
-		s.say(width, "          ", "          %s", text)
+		const indent = "          "
+		lines := wrap(indent+clean(text), width, indent)
+		if s.said(lines) {
+			lines = []string{indent + "as above"}
+		}
+		s.add(lines...)
 	}
+}
+
+// said says that a section has these lines already, one below the other.
+func (s *section) said(lines []string) bool {
+	for i := 0; i+len(lines) <= len(s.lines); i++ {
+		if slices.Equal(s.lines[i:i+len(lines)], lines) {
+			return true
+		}
+	}
+	return false
 }
 
 // lead adds a text behind a lead of fixed columns; where it must wrap, it goes

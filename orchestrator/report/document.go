@@ -33,6 +33,8 @@ type Document struct {
 	Judgement  *compare.Judgement      `json:"judgement"`
 	Design     results.Design          `json:"design"`
 	Kernels    []results.PlannedKernel `json:"kernels"`
+
+	program string // how the reader calls kernsweep; "" = kernsweep
 }
 
 // Target is a lane.

@@ -124,7 +124,7 @@ func goesOn(d *Document) string {
 	if n == 0 || d.Running != "" || !d.Sessions[n-1].Interrupted && !d.Sessions[n-1].Ended.IsZero() {
 		return ""
 	}
-	return "kernsweep resume " + d.Run.Name
+	return d.call("kernsweep resume " + d.Run.Name)
 }
 
 // why is what a later session was for.

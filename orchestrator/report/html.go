@@ -97,6 +97,7 @@ func htmlFuncs() template.FuncMap {
 		"figureRest":    func() int { return len(figureHead()) + 2 },
 		"activityHead":  activityHead,
 		"overall":       overallText,
+		"several":       several,
 	}
 }
 

@@ -28,7 +28,7 @@ func failureParts(d *Document) []failurePart {
 	var out []failurePart
 	for i, f := range d.Failures {
 		if i == mostFailures {
-			out = append(out, failurePart{Head: fmt.Sprintf("%d more failures", len(d.Failures)-i), Cause: "see --format json", Again: "kernsweep rerun " + d.Run.Name + " --failed"})
+			out = append(out, failurePart{Head: fmt.Sprintf("%d more failures", len(d.Failures)-i), Cause: "see --format json", Again: d.call("kernsweep rerun " + d.Run.Name + " --failed")})
 			break
 		}
 		p := failurePart{Head: joined(" / ", f.Target, f.Kernel) + ": " + f.What, Cause: joined(": ", f.Stage, f.Reason), Again: f.Again, Boot: strings.HasPrefix(f.What, "boot")}
@@ -86,19 +86,19 @@ func newHistory(d *Document) historyPart {
 	}
 	for _, t := range d.Targets {
 		if t.Cut != nil {
-			h.Says = append(h.Says, fmt.Sprintf("Left out on %s, since it would not have ended before %s: blocks from %d on, %d trial(s). kernsweep resume %s measures them.",
-				t.Name, at(t.Cut.Until), t.Cut.Block, t.Cut.Trials, d.Run.Name))
+			h.Says = append(h.Says, fmt.Sprintf("Left out on %s, since it would not have ended before %s: blocks from %d on, %s. %s measures them.",
+				t.Name, at(t.Cut.Until), t.Cut.Block, several(t.Cut.Trials, "trial"), d.call("kernsweep resume "+d.Run.Name)))
 		}
 		if e := t.Enough; e != nil {
 			h.Says = append(h.Says, fmt.Sprintf("%s had enough after %d blocks: the widest interval, of %s, has a half width of %s %%; %s %% was wanted.",
 				t.Name, e.Blocks, e.Widest, figureText(e.HalfWidth*100), figureText(e.Wanted*100)))
 		}
 		if t.NotRun > 0 {
-			h.Says = append(h.Says, fmt.Sprintf("%d planned trial(s) of %s were not run.", t.NotRun, t.Name))
+			h.Says = append(h.Says, fmt.Sprintf("Of %s not run: %s.", t.Name, several(t.NotRun, "planned trial")))
 		}
 	}
 	for _, x := range d.Later {
-		h.Says = append(h.Says, fmt.Sprintf("%s: %d trial(s) were skipped at first, and measured by a later session: %s", x.Target, x.Trials, x.Cause))
+		h.Says = append(h.Says, fmt.Sprintf("%s: skipped at first, and measured by a later session: %s: %s", x.Target, several(x.Trials, "trial"), x.Cause))
 	}
 	h.Left = max(0, len(d.Repeated)-mostRepeated)
 	for _, r := range d.Repeated[:len(d.Repeated)-h.Left] {
@@ -169,7 +169,7 @@ func newManifest(d *Document) manifestPart {
 		{"Command", orNone(strings.Join(r.Command, " "))}, {"Seed", fmt.Sprint(r.Seed)}, {"Plan hash", orNone(r.PlanHash)},
 		{"Format of the run directory", fmt.Sprint(r.Format)}, {"Design", designText(d.Design)}}}
 	if r.Imported == nil {
-		m.Facts = append(m.Facts, pageFact{"Measure again", "kernsweep run " + r.Sweep}, pageFact{"More blocks of this run", "kernsweep rerun " + r.Name})
+		m.Facts = append(m.Facts, pageFact{"Measure again", d.call("kernsweep run " + r.Sweep)}, pageFact{"More blocks of this run", d.call("kernsweep rerun " + r.Name)})
 	} else if r.Imported.Note != "" {
 		m.Facts = append(m.Facts, pageFact{"Note of the importer", r.Imported.Note})
 	}

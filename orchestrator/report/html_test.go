@@ -39,7 +39,7 @@ func TestHTMLOfEveryVerdict(t *testing.T) {
 	checkPlaces(t, root)
 	text := textOf(root)
 	for _, want := range []string{"1 did not boot", "1 slower", "1 faster", "1 invalid", "2 inconclusive", "2 no evidence", "1 same", "1 no verdict",
-		"This is the sentence of bfs.", "Hard finding: The kernel log has flash errors.", "3 more boot(s)", "kernsweep rerun 2026-overnight --target router --kernel wide",
+		"This is the sentence of bfs.", "Hard finding: The kernel log has flash errors.", "3 more boots of each kernel", "kernsweep rerun 2026-overnight --target router --kernel wide",
 		"bfs is 30 % better", "Order and kernel cannot be told apart", "n/a (did not boot)", "a difference, not a ratio", "CONFIG_HZ: 100 beside 1000",
 		"12 events", "0 events", "router, boot 3 (2 trials)", strings.Repeat("ab", 32), "images/a.elf", "+20 % [+15 %, +25 %]; a gain of −16.7 %", "goes on beyond the axis"} {
 		if !strings.Contains(text, want) {

@@ -47,7 +47,7 @@ func (p *page) commonFindings() map[results.Finding]bool {
 	n, all := map[results.Finding]int{}, 0
 	var order []results.Finding
 	for _, c := range p.comparisons() {
-		if !c.Primary {
+		if !c.Primary || !c.Change.OK() {
 			continue
 		}
 		all++
@@ -62,7 +62,7 @@ func (p *page) commonFindings() map[results.Finding]bool {
 	}
 	common := map[results.Finding]bool{}
 	for _, f := range order {
-		if !f.Hard && n[f] > 2 && n[f] > all/2 {
+		if !f.Hard && n[f] > 1 && n[f] > all/2 {
 			common[f] = true
 			p.Common = append(p.Common, fmt.Sprintf("%s, on %d of %d comparisons: %s", findingKind(f), n[f], all, f.Text))
 		}
@@ -186,7 +186,7 @@ func overallText(o compare.Overall) string {
 	if !o.Gain.OK() {
 		return "n/a (" + o.Gain.Missing + ")"
 	}
-	return fmt.Sprintf("gain %s over %d block(s)", svg.Percent(o.Gain.Value), o.Blocks)
+	return fmt.Sprintf("gain %s over %s", svg.Percent(o.Gain.Value), several(o.Blocks, "block"))
 }
 
 func findingKind(f results.Finding) string {

@@ -24,6 +24,9 @@ type Options struct {
 	// Secondary: text and md: also the comparisons of metrics that no verdict is
 	// about, with their intervals.
 	Secondary bool
+	// Kernsweep begins the commands that a report proposes: the program with the
+	// flags that name the reader's files. "" = kernsweep
+	Kernsweep string
 }
 
 type format struct {
@@ -74,7 +77,7 @@ func (r *Report) Write(w io.Writer, o Options) error {
 	if err != nil {
 		return err
 	}
-	return f.write(w, r.src, o)
+	return f.write(w, r.src.calledAs(o.Kernsweep), o)
 }
 
 // Write reports on a run. An unknown format is refused before anything is read;

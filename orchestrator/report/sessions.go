@@ -169,13 +169,13 @@ func sessionList(src *source, width int) section {
 			s.say(width, "  ", "%s: a resumed block", text)
 			continue
 		}
-		s.say(width, "  ", "MIXED: %s: there the kernels were measured at different times, and a change of the device in between cannot be told from one of the kernel. `kernsweep rerun %s --target %s` repeats its blocks whole.",
-			text, d.Run.Name, m.Target)
+		s.say(width, "  ", "MIXED: %s: there the kernels were measured at different times, and a change of the device in between cannot be told from one of the kernel. `%s --target %s` repeats its blocks whole.",
+			text, d.call("kernsweep rerun "+d.Run.Name), m.Target)
 	}
 	for _, t := range d.Targets {
 		if t.Cut != nil {
-			s.say(width, "  ", "LEFT OUT on %s, since it would not have ended before %s: blocks from %d on, %d trial(s). `kernsweep resume %s` measures them.",
-				t.Name, t.Cut.Until.Local().Format("2006-01-02 15:04 MST"), t.Cut.Block, t.Cut.Trials, d.Run.Name)
+			s.say(width, "  ", "LEFT OUT on %s, since it would not have ended before %s: blocks from %d on, %s. `%s` measures them.",
+				t.Name, t.Cut.Until.Local().Format("2006-01-02 15:04 MST"), t.Cut.Block, several(t.Cut.Trials, "trial"), d.call("kernsweep resume "+d.Run.Name))
 		}
 	}
 	for _, t := range d.Targets {

@@ -34,7 +34,7 @@ func TestSessionsAreToldApart(t *testing.T) {
 	l.add(results.Record{Lane: "desk", Kind: results.KindCut, Cut: &results.Cut{Until: t0.Add(9 * time.Hour), Block: 3, Trials: 2}})
 	l.end("desk")
 	text := render(t, l.done())
-	for _, want := range []string{"LEFT OUT on desk", "blocks from 3 on, 2 trial(s)", "kernsweep resume " + l.run.Name()} {
+	for _, want := range []string{"LEFT OUT on desk", "blocks from 3 on, 2 trials", "kernsweep resume " + l.run.Name()} {
 		if !strings.Contains(strings.Join(strings.Fields(text), " "), want) {
 			t.Errorf("after the first session %q is missing:\n%s", want, text)
 		}

@@ -254,9 +254,12 @@ func worth(s *section, j *compare.Judgement, width int) {
 	}
 	s.blank()
 	s.add("  most worth more boots")
-	for _, w := range j.Worth[:min(len(j.Worth), mostWorth)] {
+	for i, w := range j.Worth[:min(len(j.Worth), mostWorth)] {
 		s.say(width, "      ", "    %s %s on %s, %s: %d more of each kernel: %s", w.Workload, w.Scenario, w.Target, w.Kernel, w.Boots, w.Why)
-		if w.Command != "" {
+		switch {
+		case i > 0 && w.Command != "" && w.Command == j.Worth[i-1].Command:
+			s.add("      (the same command measures both)")
+		case w.Command != "":
 			s.add(command("      "+clean(w.Command), width, "        ")...)
 		}
 	}

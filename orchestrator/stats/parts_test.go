@@ -167,3 +167,27 @@ func TestPrecisionTable(t *testing.T) {
 		}
 	}
 }
+
+// Beside so few boots as these a steep line is nothing rare.
+func TestDriftOfFewBootsIsNotClear(t *testing.T) {
+	a := Sample{Values: []float64{100, 100.02}, Order: []int{1, 4}}
+	b := Sample{Values: []float64{101, 101.01}, Order: []int{2, 3}}
+	if d := Drift(0.01, a, b); !d.T.OK() || d.T.Value < 2.6 || d.Flag {
+		t.Errorf("2 boots of each kernel: %+v", d)
+	}
+}
+
+// Where boots hardly differ beside what is wanted, no trial is asked for that
+// changes nothing.
+func TestPilotAsksForNoIdleTrials(t *testing.T) {
+	boots := [][][]float64{{{100, 100.03, 100.01}, {100.02, 100.01, 99.99}, {100.01, 100.04, 100}}}
+	r := Defaults()
+	r.HalfWidth = 0.03
+	if p := Pilot(boots, Cost{Boot: 20, Trial: 1}, r); p.Repeat != 1 || p.Boots != r.MinBoots || !p.Reached {
+		t.Errorf("for ±3 %%: %+v", p)
+	}
+	r.HalfWidth = 0.0002
+	if p := Pilot(boots, Cost{Boot: 20, Trial: 1}, r); p.Repeat < 2 {
+		t.Errorf("for ±0.02 %%: %+v", p)
+	}
+}

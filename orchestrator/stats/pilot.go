@@ -24,8 +24,9 @@ const maxRepeat = 10
 
 // Pilot proposes repeat and boots from the raw trials of pilot boots, given by
 // kernel, boot and trial (Kalibera and Jones, ISMM 2013, with the corrected
-// T_i^2 = S_i^2 - S_(i-1)^2 / r_(i-1)). The half width wanted is r.HalfWidth.
-// It needs a kernel with 2 boots, and a boot with 2 trials.
+// T_i^2 = S_i^2 - S_(i-1)^2 / r_(i-1)). The half width wanted is r.HalfWidth;
+// where the fewest boots give less than half of it, fewer trials than spend the
+// time best do too. It needs a kernel with 2 boots, and a boot with 2 trials.
 func Pilot(kernels [][][]float64, cost Cost, r Rules) Proposal {
 	s1, s2, per, why := spreads(kernels)
 	if why != "" {
@@ -49,6 +50,13 @@ func Pilot(kernels [][][]float64, cost Cost, r Rules) Proposal {
 	if p.Boots == 0 {
 		for p.Boots = minBoots; p.Boots < maxBoots && K(p.Boots)*cv > math.Log1p(r.HalfWidth); p.Boots++ {
 		}
+	}
+	for p.Repeat > 1 {
+		fewer := math.Sqrt(math.Max(0, t2) + s1/float64(p.Repeat-1))
+		if K(p.Boots)*fewer > math.Log1p(r.HalfWidth)/2 {
+			break
+		}
+		p.Repeat, cv = p.Repeat-1, fewer
 	}
 	p.HalfWidth = numOr(math.Expm1(K(p.Boots)*cv), "more than a number holds")
 	p.Reached = p.HalfWidth.OK() && p.HalfWidth.Value <= r.HalfWidth*(1+1e-12)

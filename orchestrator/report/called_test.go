@@ -1,0 +1,54 @@
+package report
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"kernsweep/orchestrator/compare"
+)
+
+// Whoever keeps runs elsewhere can paste each command as it is printed.
+func TestCommandsNameTheReadersFiles(t *testing.T) {
+	src, err := load(verdictRun(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range []string{"text", "md", "html", "json", "junit", "verdicts"} {
+		var plain, called bytes.Buffer
+		for out, as := range map[*bytes.Buffer]string{&plain: "", &called: "kernsweep --runs old"} {
+			if err := (&Report{src}).Write(out, Options{Format: f, Kernsweep: as}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		had := 0
+		for _, verb := range []string{"rerun ", "resume ", "run "} {
+			had += strings.Count(plain.String(), "kernsweep "+verb)
+			if n := strings.Count(called.String(), "kernsweep "+verb); n > 0 {
+				t.Errorf("%s: %d commands to %sdo not name the folder", f, n, verb)
+			}
+		}
+		if n := strings.Count(called.String(), "kernsweep --runs old "); n != had {
+			t.Errorf("%s: %d commands name the folder, of %d", f, n, had)
+		}
+	}
+}
+
+// Pasted twice, one command would measure twice as much as it takes.
+func TestOneCommandForBothCellsStandsOnce(t *testing.T) {
+	src, err := load(verdictRun(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const again = "kernsweep rerun r --more 3 --target desk --workload crunch.c"
+	src.doc.Judgement.Worth = []compare.Worth{{Boots: 3, Why: "wide", Command: again}, {Boots: 3, Why: "wide too", Command: again}}
+	for _, f := range []string{"text", "html"} {
+		var out bytes.Buffer
+		if err := (&Report{src}).Write(&out, Options{Format: f, Width: 100}); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Count(out.String(), again) != 1 || !strings.Contains(out.String(), "(the same command measures both)") {
+			t.Errorf("%s:\n%s", f, out.String())
+		}
+	}
+}
