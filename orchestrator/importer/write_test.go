@@ -235,15 +235,17 @@ func TestOpen(t *testing.T) {
 		}
 	}
 	t.Chdir(dir)
-	files, err := Open([]string{"K=plain", "a=b", "K=a=b", "S=-"}, strings.NewReader("3"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	var got []string
-	for _, f := range files {
-		got = append(got, f.Kernel+"<"+f.Name+">"+string(f.Data))
+	for _, args := range [][]string{{"K=plain", "a=b", "S=-"}, {"K=a=b"}} {
+		files, err := Open(args, strings.NewReader("3"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range files {
+			got = append(got, f.Kernel+"<"+f.Name+">"+string(f.Data))
+		}
 	}
-	if s := strings.Join(got, " "); s != "K<plain>1 <a=b>2 K<a=b>2 S<->3" {
+	if s := strings.Join(got, " "); s != "K<plain>1 <a=b>2 S<->3 K<a=b>2" {
 		t.Error(s)
 	}
 	if err := os.Symlink("plain", "link"); err != nil {
