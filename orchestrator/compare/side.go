@@ -207,9 +207,12 @@ func samples(a, b *side) (stats.Sample, stats.Sample) {
 			all = append(all, x.Values)
 		}
 	}
-	v := stats.Summarise(all, 0).BootValues
-	n := len(a.boots)
-	return a.sample(v[:n:n]), b.sample(v[n:])
+	sum := stats.Summarise(all, 0)
+	v, n := sum.BootValues, len(a.boots)
+	x, y := a.sample(v[:n:n]), b.sample(v[n:])
+	x.NoRatio = sum.Min.OK() && sum.Min.Value <= 0
+	y.NoRatio = x.NoRatio
+	return x, y
 }
 
 func (s *side) sample(values []float64) stats.Sample {
@@ -233,7 +236,7 @@ func middle(s *side, x stats.Sample) stats.Number {
 		boots[i] = []float64{v}
 	}
 	sum := stats.Summarise(boots, 0)
-	if sum.GeoMean.OK() {
+	if sum.GeoMean.OK() && !x.NoRatio {
 		return sum.GeoMean
 	}
 	return sum.Mean

@@ -14,6 +14,9 @@ type Sample struct {
 	// Session of each boot; nil: all in one. Boots are compared within sessions.
 	Session    []int
 	Resolution float64 // the step the tool printed with; 0: exact
+	// NoRatio: a trial behind the values was 0 or negative. What has no logarithm
+	// is not compared on logarithms because its boot's mean happens to have one.
+	NoRatio bool
 	// Order holds the sequence number of each boot in its lane; nil: not known.
 	Order []int
 }

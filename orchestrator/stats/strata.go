@@ -99,7 +99,7 @@ func (p *pairs) enter(sides [2]Sample, n map[int]*[2]int) {
 	if p.boots[0] == 0 {
 		return
 	}
-	if math.Min(p.min[0], p.min[1]) <= 0 {
+	if math.Min(p.min[0], p.min[1]) <= 0 || sides[0].NoRatio || sides[1].NoRatio {
 		p.scale = Difference
 		_, p.exp = math.Frexp(largest)
 	}
