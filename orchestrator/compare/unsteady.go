@@ -52,7 +52,7 @@ func (c *claim) drift() {
 		evidence += fmt.Sprintf(", t = %s", statistic(d.T.Value))
 	}
 	c.soft("drift", "the values of both kernels drift along the run: heat, a filling cache, or a load that changes", evidence,
-		"a slope with |t| below 2.6 or p above 0.01, and |t| below 2 where it makes more than the smallest effect")
+		"a slope with |t| below 2.6 or p above 0.01; below 2 or p above 0.05 where it makes more than the smallest effect")
 }
 
 func (c *claim) outliers(s *side, x stats.Sample) {
