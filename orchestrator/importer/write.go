@@ -126,16 +126,16 @@ func (m *Import) session(ctx context.Context, run *results.Run, w *results.Write
 		all.Note = strings.TrimPrefix(all.Note+"; "+more.Note, "; ")
 	}
 	meta.Imported = &all
-	if err := m.keep(run, more.Files); err != nil {
-		return err
+	err = m.keep(run, more.Files)
+	if err == nil {
+		err = run.Change(plan, meta, func() error { return m.journal(ctx, w, ": import "+m.o.Format, of) })
 	}
-	if err := run.WritePlan(plan, nil); err != nil {
-		return err
+	if err != nil {
+		for _, f := range more.Files {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(run.Dir(), f.Kept)))
+		}
 	}
-	if err := run.SetMeta(meta); err != nil {
-		return err
-	}
-	return m.journal(ctx, w, ": import "+m.o.Format, of)
+	return err
 }
 
 // agrees refuses a metric that the run holds in another unit.

@@ -2,7 +2,9 @@ package importer
 
 import (
 	"bytes"
+	"context"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -176,6 +178,41 @@ func TestLaterSession(t *testing.T) {
 	after, err := os.ReadFile(filepath.Join(run.Dir(), "journal.jsonl"))
 	if err != nil || !bytes.Equal(before, after) {
 		t.Errorf("a refused session left records: %v", err)
+	}
+	// A session that cannot be recorded leaves the run as it was, and can come again.
+	ended, stop := context.WithCancel(t.Context())
+	stop()
+	late := func() *Import { return must(t, o, "late|kernel,x_s\nA,3\nD,4\n") }
+	w, err := run.OpenWriter("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	whole := func() string {
+		var all []string
+		err := filepath.WalkDir(run.Dir(), func(path string, d fs.DirEntry, err error) error {
+			if err == nil && d.Type().IsRegular() {
+				b, rerr := os.ReadFile(path)
+				all, err = append(all, path+" "+string(b)), rerr
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Join(all, "\n")
+	}
+	was := whole()
+	if err := late().session(ended, run, w); err == nil {
+		t.Error("a closed journal took a session")
+	}
+	if now := whole(); now != was {
+		t.Errorf("half a session stayed:\n%s\nwas:\n%s", now, was)
+	}
+	if err := late().Add(t.Context(), run, "test"); err != nil || len(run.Meta.Imported.Files) != 3 {
+		t.Errorf("%v, %d files", err, len(run.Meta.Imported.Files))
 	}
 	measured, err := results.Create(t.TempDir(), "s", results.RunMeta{}, time.Now())
 	if err != nil {
