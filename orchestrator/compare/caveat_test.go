@@ -58,3 +58,45 @@ func TestOrderAcrossRunsSaysNothing(t *testing.T) {
 		t.Errorf("mixed up %v: %q", c.MixedUp, c.Note)
 	}
 }
+
+// A series that steps inside each boot is of two states; one that only scatters
+// is not.
+func TestLevelThatChangesInsideABoot(t *testing.T) {
+	base := cell("desk", "cfs", "iperf.to", "default")
+	series := func(late float64) *lab {
+		l := newLab()
+		l.cells("desk", "iperf.to", "default", []workloads.Metric{throughput()}, "cfs", "bfs")
+		for block := 1; block <= 4; block++ {
+			for _, k := range []string{"cfs", "bfs"} {
+				c := base
+				c.Kernel = k
+				var v []float64
+				for i, x := range around(100, 20) {
+					if i >= 12 {
+						x *= late
+					}
+					v = append(v, x)
+				}
+				l.measure(c, block, v...)
+			}
+		}
+		return l
+	}
+	told := func(l *lab) (n int) {
+		for _, f := range judge1(t, l, Options{}).Findings {
+			if f.Rule == "level changed" {
+				n++
+				if !strings.Contains(f.Evidence, "in 4 of 4 boots, first in boot ") || !strings.Contains(f.Evidence, "from value 13 of 20 on") {
+					t.Error(f.Evidence)
+				}
+			}
+		}
+		return n
+	}
+	if n := told(series(0.5)); n != 2 {
+		t.Errorf("a step was told %d times, want once for each kernel", n)
+	}
+	if n := told(series(1)); n != 0 {
+		t.Errorf("a step was told %d times where there is none", n)
+	}
+}

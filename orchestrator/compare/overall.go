@@ -3,7 +3,6 @@ package compare
 import (
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 
@@ -145,26 +144,30 @@ func gainsOf(list []*claim) []stats.Gain {
 			if !ok || b.torn || h.torn || b.stratum != h.stratum {
 				continue // no block, or its kernels were measured at different times
 			}
-			out = append(out, stats.Gain{Block: block, Family: c.Workload, Cell: c.Scenario + ":" + c.Metric.Name,
-				Log: (h.sum/h.n - b.sum/b.n) * float64(better(c.Metric))})
+			if gain, ok := stats.GainOf(b.mean(), h.mean(), better(c.Metric)); ok {
+				out = append(out, stats.Gain{Block: block, Family: c.Workload, Cell: c.Scenario + ":" + c.Metric.Name, Log: gain})
+			}
 		}
 	}
 	return out
 }
 
-// inBlock is what one kernel gave in one block, on logarithms.
+// inBlock is what one kernel gave in one block.
 type inBlock struct {
-	sum, n  float64
+	values  []float64 // of its boots: one, save where a boot was made again
 	stratum int
 	torn    bool // over several sessions
 }
+
+// mean is geometric: an overall figure is of positive values only.
+func (b *inBlock) mean() float64 { return stats.Summarise([][]float64{b.values}, 0).BootValues[0] }
 
 func (c *claim) blocks(s *side, values []float64) map[int]inBlock {
 	m := map[int]inBlock{}
 	for i, b := range s.boots {
 		h := m[b.Block]
-		h.torn = h.torn || h.n > 0 && h.stratum != s.strata[i]
-		h.sum, h.n, h.stratum = h.sum+math.Log(values[i]), h.n+1, s.strata[i]
+		h.torn = h.torn || len(h.values) > 0 && h.stratum != s.strata[i]
+		h.values, h.stratum = append(h.values, values[i]), s.strata[i]
 		m[b.Block] = h
 	}
 	return m

@@ -3,6 +3,7 @@ package compare
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 
 	"kernsweep/orchestrator/stats"
 )
@@ -19,6 +20,7 @@ func (c *claim) unsteady() {
 		x stats.Sample
 	}{{&c.a, c.x}, {&c.b, c.y}} {
 		c.outliers(s.side, s.x)
+		c.steps(s.side)
 		var trials [][]float64
 		for _, b := range s.boots {
 			trials = append(trials, b.Values)
@@ -63,5 +65,31 @@ func (c *claim) outliers(s *side, x stats.Sample) {
 	if len(far) > 0 {
 		c.soft("outlier", fmt.Sprintf("%s of %s far from the others, and counted all the same", counted(len(far), "boot", "boots"), s.name),
 			listed(far), "within 5 × 1.4826 × MAD of the median")
+	}
+}
+
+// mostSeries is how many boots of a side are looked through for a step.
+const mostSeries = 20
+
+// steps tells a level that changed inside most boots that gave a series: seconds
+// of one transfer, or many trials. The draws are the same each time.
+func (c *claim) steps(s *side) {
+	looked, found, first := 0, 0, ""
+	for _, b := range s.boots[:min(len(s.boots), mostSeries)] {
+		step := stats.ChangePoint(b.Values, rand.New(rand.NewPCG(uint64(b.Boot), 1)))
+		if !c.Primary || !step.P.OK() {
+			continue
+		}
+		looked++
+		if !step.Found {
+			continue
+		}
+		if found++; found == 1 {
+			first = fmt.Sprintf("boot %d: mean %s, and %s from value %d of %d on", b.Boot, c.absolute(step.Before.Value), c.absolute(step.After.Value), step.At+1, len(b.Values))
+		}
+	}
+	if 2*found > looked {
+		c.soft("level changed", fmt.Sprintf("the values of %s change their level inside a boot: its mean is of two states of the machine", s.name),
+			fmt.Sprintf("in %d of %s, first in %s", found, counted(looked, "boot", "boots"), first), "no step with p below 0.01 in more than half of the boots")
 	}
 }
