@@ -22,7 +22,7 @@ func cpuRules() []trialRule {
 			Why: "The figures would measure the swap device."}, swapped},
 		{Rule{Name: "governor not fixed", Threshold: "the governor is performance, userspace or a driver's fixed powersave, or lowest and highest frequency are equal",
 			Why: "A governor raises the frequency by what it sees of the load, and schedulers show it different loads."}, governorFixed},
-		{Rule{Name: "frequency not steady", Threshold: "the frequency of no CPU moves by more than 3 %, nor does its limit fall",
+		{Rule{Name: "frequency not steady", Threshold: "the frequency of no CPU at work moves by more than 3 %, nor does its limit fall",
 			Why: "The governor's name proves nothing: heat and firmware lower the frequency under it."}, frequencySteady},
 	}
 }
@@ -165,6 +165,7 @@ type movedFreq struct {
 func frequencySteady(e *Evidence) answer {
 	before, after, _ := e.states()
 	all := append(sampledFreqs(e), stateFreqs(before, after)...)
+	all = e.atWork(all)
 	if len(all) == 0 {
 		if e.Spool == nil {
 			return unchecked(noSpool)
@@ -186,6 +187,21 @@ func frequencySteady(e *Evidence) answer {
 		text = strings.Replace(text, " (throttled?)", "", 1)
 	}
 	return against(text, fmt.Sprintf("%d of %d CPU(s) moved", count(all), len(all)))
+}
+
+// atWork leaves out CPUs that did less than half of what the busiest one did: a
+// CPU at rest may sleep at any frequency, and nothing is measured on it. A limit
+// that fell counts wherever it did.
+func (e *Evidence) atWork(all []movedFreq) []movedFreq {
+	times := vmstat.EachCPU(e.snapshots())
+	most := 0.0
+	for _, t := range times {
+		most = max(most, t.Busy())
+	}
+	return slices.DeleteFunc(all, func(m movedFreq) bool {
+		t, told := times[m.cpu]
+		return told && m.how != limitMoved && t.Busy() < most/2
+	})
 }
 
 func count(all []movedFreq) (n int) {
@@ -223,6 +239,8 @@ func sampledFreqs(e *Evidence) []movedFreq {
 	return all
 }
 
+const limitMoved = "had its limit moved between"
+
 // stateFreqs are those that the kernel's own account tells, without sampling: the
 // frequencies in which a CPU spent at least 1 % of the time between the two looks,
 // and the limit that was lowered.
@@ -253,7 +271,7 @@ func stateFreqs(before, after map[string]string) []movedFreq {
 		a, err := strconv.ParseUint(then[cpu], 10, 32)
 		b, err2 := strconv.ParseUint(now[cpu], 10, 32)
 		if err == nil && err2 == nil && a > 0 && b > 0 && b < a {
-			all = append(all, movedFreq{cpu, float64(b), float64(a), "had its limit moved between"})
+			all = append(all, movedFreq{cpu, float64(b), float64(a), limitMoved})
 		}
 	}
 	return all

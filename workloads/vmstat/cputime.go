@@ -35,17 +35,28 @@ func Spent(snaps []wire.Snapshot) (t CPUTime, ok bool) {
 
 // Busiest is the CPU that was least idle from the first snapshot to the last.
 func Busiest(snaps []wire.Snapshot) (cpu string, t CPUTime, ok bool) {
-	if len(snaps) < 2 {
-		return "", t, false
-	}
-	a, b := perCPU(snaps[0]), perCPU(snaps[len(snaps)-1])
-	for name, was := range a {
-		one, told := between(was, b[name])
-		if told && (!ok || one.Busy() > t.Busy() || one.Busy() == t.Busy() && name < cpu) {
+	for name, one := range EachCPU(snaps) {
+		if !ok || one.Busy() > t.Busy() || one.Busy() == t.Busy() && name < cpu {
 			cpu, t, ok = name, one, true
 		}
 	}
 	return cpu, t, ok
+}
+
+// EachCPU is what each CPU ("cpu0") did from the first snapshot to the last; those
+// that the kernel does not tell of are not there.
+func EachCPU(snaps []wire.Snapshot) map[string]CPUTime {
+	all := map[string]CPUTime{}
+	if len(snaps) < 2 {
+		return all
+	}
+	b := perCPU(snaps[len(snaps)-1])
+	for name, was := range perCPU(snaps[0]) {
+		if t, ok := between(was, b[name]); ok {
+			all[name] = t
+		}
+	}
+	return all
 }
 
 // perCPU are the ticks of each CPU.
