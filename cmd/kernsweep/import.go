@@ -112,9 +112,9 @@ func (a *app) importLogs(ctx context.Context, im *importing, args []string) erro
 	if im.run != "" && im.Name != "" {
 		return usage(errors.New("--name is for a new run, --run for one that there is: take one away"))
 	}
-	files, err := importer.Open(args, a.in)
+	files, err := a.openLogs(ctx, args)
 	if err != nil {
-		return usage(err)
+		return err
 	}
 	var run *results.Run
 	if im.run != "" {
@@ -132,6 +132,9 @@ func (a *app) importLogs(ctx context.Context, im *importing, args []string) erro
 	}
 	if im.dryRun {
 		return a.described(m.Describe(), nil)
+	}
+	if ctx.Err() != nil {
+		return ctx.Err() // reading much takes a while, in which nobody asked
 	}
 	if run != nil {
 		if err := m.Add(ctx, run, who()); err != nil {
@@ -151,6 +154,28 @@ func (a *app) importLogs(ctx context.Context, im *importing, args []string) erro
 		return err
 	}
 	return a.described(m.Describe(), run)
+}
+
+// openLogs reads the files; an interruption does not wait for standard input.
+func (a *app) openLogs(ctx context.Context, args []string) ([]importer.File, error) {
+	type opened struct {
+		files []importer.File
+		err   error
+	}
+	done := make(chan opened, 1)
+	go func() {
+		files, err := importer.Open(args, a.in)
+		done <- opened{files, err}
+	}()
+	select {
+	case x := <-done:
+		if x.err != nil {
+			return nil, usage(x.err)
+		}
+		return x.files, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 // described prints what was understood: as data on a dry run, else beside the

@@ -167,6 +167,9 @@ func (m *Import) keep(run *results.Run, list []results.ImportedFile) error {
 // journal records everything at once: what a lane has, between its beginning and
 // its end.
 func (m *Import) journal(ctx context.Context, w *results.Writer, why string, of func(lane string) []results.Record) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	recs := []results.Record{{Kind: results.KindRun, Note: results.NoteBegan + why}}
 	var lanes []string
 	for _, c := range m.cells {
