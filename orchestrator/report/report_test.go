@@ -170,7 +170,7 @@ func TestLargeRun(t *testing.T) {
 	if err := Write(&b, run, Options{}); err != nil {
 		t.Fatal(err)
 	}
-	if took := time.Since(began); took > 20*time.Second {
+	if took := time.Since(began); took > time.Minute {
 		t.Errorf("took %v", took)
 	}
 }

@@ -58,7 +58,7 @@ func TestNothingPoisonsAComparison(t *testing.T) {
 				t.Fatalf("%q because of %q", v, why)
 			}
 		}
-		if n := More(c, Defaults(), 3); n < 0 || n > 15 {
+		if n := Ahead(c, Defaults(), 3).More; n < 0 || n > 15 {
 			t.Fatalf("%d more boots", n)
 		}
 		d := Drift(0.01, a, b)

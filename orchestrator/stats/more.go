@@ -10,10 +10,6 @@ type Outlook struct {
 	HalfWidth Number // expected then, as a share of the baseline
 }
 
-// More is the number of further boots of each kernel that would likely settle a
-// comparison; 0 when it is settled, or when Rules.MaxBoots is reached.
-func More(c Comparison, r Rules, family int) int { return Ahead(c, r, family).More }
-
 // Ahead looks for the fewest boots with which the answer is likely (8 in 10) to
 // be one: enough for a verdict at all, their smallest attainable p within alpha
 // for a family of that many comparisons, and either an interval that is narrow

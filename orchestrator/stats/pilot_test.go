@@ -96,7 +96,7 @@ func TestMore(t *testing.T) {
 		"equal, exactly, too few":  {compare([]float64{7, 7}, []float64{7, 7}), 1, 3, 3},
 		"zeros on the other scale": {compare([]float64{0, 0, 0, 0, 1}, []float64{0, 1, 0, 0, 0}), 1, 1, 10},
 	} {
-		if got := More(c.c, Defaults(), c.family); got < c.low || got > c.high {
+		if got := Ahead(c.c, Defaults(), c.family).More; got < c.low || got > c.high {
 			t.Errorf("%s: %d more, want %d … %d", name, got, c.low, c.high)
 		}
 	}
@@ -105,7 +105,7 @@ func TestMore(t *testing.T) {
 		t.Errorf("%+v", o)
 	}
 	blocked := Compare(Sample{Values: ref, Order: []int{0, 1, 2, 3, 4}}, Sample{Values: ref, Order: []int{5, 6, 7, 8, 9}})
-	if got := More(blocked, Defaults(), 1); got != 4 {
+	if got := Ahead(blocked, Defaults(), 1).More; got != 4 {
 		t.Errorf("blocked: %d more", got)
 	}
 }

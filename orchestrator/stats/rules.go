@@ -6,7 +6,7 @@ type Rules struct {
 	HalfWidth float64 // of a 95 % interval that is narrow enough, as a share: 0.01 = 1 %
 	Effect    float64 // smallest effect of interest, as a share
 	MinBoots  int     // on each side, below which nothing is claimed
-	MaxBoots  int     // of each kernel, above which More asks for none; 0: 15
+	MaxBoots  int     // of each kernel, above which Ahead asks for none; 0: 15
 }
 
 // Defaults are those of the design that the simulation checks.

@@ -103,7 +103,7 @@ func TestLargeRunIsFast(t *testing.T) {
 		Run(r.run, s)
 		best = min(best, time.Since(began))
 	}
-	if best > time.Second {
+	if best > 10*time.Second { // 0.2 s on a quiet machine, ten times that with the race detector
 		t.Errorf("took %v", best)
 	}
 	t.Logf("took %v", best)
