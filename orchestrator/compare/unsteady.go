@@ -49,7 +49,11 @@ func (c *claim) drift() {
 	if c.Scale == stats.Ratio {
 		total = math.Expm1(total)
 	}
-	evidence := fmt.Sprintf("%s from the first to the last of %d boots", percent(total), len(c.x.Values)+len(c.y.Values))
+	change := "a factor beyond all numbers"
+	if stats.Num(total).OK() {
+		change = percent(total)
+	}
+	evidence := fmt.Sprintf("%s from the first to the last of %d boots", change, len(c.x.Values)+len(c.y.Values))
 	if d.T.OK() {
 		evidence += fmt.Sprintf(", t = %s", statistic(d.T.Value))
 	}

@@ -2,6 +2,7 @@ package report
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"kernsweep/orchestrator/compare"
@@ -54,5 +55,16 @@ func TestChange(t *testing.T) {
 		if got := interval(&x, ".."); got != c.interval {
 			t.Errorf("%+v: %s", c, got)
 		}
+	}
+}
+
+// An interval whose upper end no number holds says so, and leaves no empty note.
+func TestHalfAnInterval(t *testing.T) {
+	c := compare.Comparison{Primary: true}
+	c.Scale, c.Change, c.Low, c.High = stats.Ratio, stats.Num(-0.4), stats.Num(-1), stats.Missing("more than a number holds")
+	var notes footnotes
+	comparisonRow(&c, false, nil, &notes)
+	if !slices.Contains(notes.list, "more than a number holds") || slices.Contains(notes.list, "") {
+		t.Errorf("notes %q", notes.list)
 	}
 }

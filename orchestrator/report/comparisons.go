@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -157,7 +158,7 @@ func comparisonRow(c *compare.Comparison, withP bool, shared []string, notes *fo
 	if ci == "" {
 		ci = "n/a"
 		if c.Change.OK() {
-			ci += " " + notes.mark(c.Low.Missing)
+			ci += " " + notes.mark(cmp.Or(c.Low.Missing, c.High.Missing))
 		}
 	}
 	row = append(row, ci)

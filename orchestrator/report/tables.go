@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -221,7 +222,7 @@ func genericRow(label string, c *Cell, m workloads.Metric, notes *footnotes) []s
 	if f.CILow.OK() && f.CIHigh.OK() {
 		ci = brief(f.CILow.Value) + ".." + brief(f.CIHigh.Value)
 	} else {
-		ci += notes.mark("CI95: " + f.CILow.Missing)
+		ci += notes.mark("CI95: " + cmp.Or(f.CILow.Missing, f.CIHigh.Missing))
 	}
 	spread := f.spread()
 	if r := f.reported(); r != "" {

@@ -26,7 +26,7 @@ func Trend(runs []float64) Line {
 			x, y = append(x, float64(i)), append(y, v)
 		}
 	}
-	z, why := shares(y)
+	z, why := shares(y, false)
 	if why != "" {
 		return noLine(len(y), why)
 	}
@@ -36,8 +36,8 @@ func Trend(runs []float64) Line {
 }
 
 // shares turns values into logarithms relative to the first, or, where a value is
-// 0 or negative, into parts of their mean.
-func shares(y []float64) ([]float64, string) {
+// 0 or negative or they have no ratio, into parts of their mean.
+func shares(y []float64, noRatio bool) ([]float64, string) {
 	if len(y) == 0 {
 		return nil, "no values"
 	}
@@ -45,7 +45,7 @@ func shares(y []float64) ([]float64, string) {
 	largest := 0.0
 	for _, v := range y {
 		largest = math.Max(largest, math.Abs(v))
-		if v <= 0 {
+		if v <= 0 || noRatio {
 			p.scale = Difference
 		}
 	}
@@ -186,7 +186,7 @@ func driftOf(s Sample, x, z *[]float64) (groups int) {
 			values, at = append(values, v), append(at, i)
 		}
 	}
-	share, why := shares(values)
+	share, why := shares(values, s.NoRatio)
 	if why != "" {
 		return 0
 	}

@@ -90,7 +90,7 @@ func spreads(kernels [][][]float64) (s1, s2, per float64, why string) {
 				ends = append(ends, len(all))
 			}
 		}
-		z, none := shares(all)
+		z, none := shares(all, false)
 		if none != "" {
 			continue
 		}
