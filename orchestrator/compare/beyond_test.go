@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -32,4 +33,23 @@ func TestDriftBeyondNumbers(t *testing.T) {
 		return
 	}
 	t.Error("no drift was told")
+}
+
+// The order that a table of other people's figures tells serves as well; without
+// one the order of the file says nothing.
+func TestDriftOfUnprovenBoots(t *testing.T) {
+	for order, want := range map[string]bool{"interleaved": true, "": false} {
+		l := newLab()
+		l.unproven, l.plan.Design.Order = "imported: each trial is taken for a boot", order
+		l.cells("desk", "table.imported", "default", []workloads.Metric{elapsed()}, "A", "B")
+		block := map[rune]int{}
+		for i, k := range "ABBAABBAABBA" {
+			block[k]++
+			l.measure(cell("desk", string(k), "table.imported", "default"), block[k], 100+0.8*float64(i))
+		}
+		c := judge1(t, l, Options{})
+		if got := slices.ContainsFunc(c.Findings, func(f results.Finding) bool { return f.Rule == "drift" }); got != want {
+			t.Errorf("order %q: %+v", order, c.Findings)
+		}
+	}
 }

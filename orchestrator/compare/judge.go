@@ -129,7 +129,7 @@ func (j *judging) group(g *group) []*claim {
 			} else {
 				j.inOrder(c)
 			}
-			c.unsteady()
+			c.unsteady(j.state.Plan.Design.Order != "")
 			if c.Primary && !aa && c.matters() {
 				c.Comparison.Moved = j.moved(cells, m)
 			}
