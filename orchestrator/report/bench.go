@@ -12,7 +12,9 @@ import (
 
 // writeBench prints the Go benchmark format (golang.org/design/14313): a line
 // for each boot value, so that `benchstat -col kernel` takes boots as samples and
-// its centers are our medians. A value that is missing has no line.
+// its centers are our medians. A value that is missing has no line. What a verdict
+// would not rest on has the key doubt, so that benchstat puts it in a table apart:
+// unproven, hard-finding, or controller-load.
 func writeBench(w io.Writer, src *source, _ Options) error {
 	out := bufio.NewWriter(w)
 	units := benchUnits(src.doc)
@@ -24,7 +26,9 @@ func writeBench(w io.Writer, src *source, _ Options) error {
 		}
 		fmt.Fprintf(out, "Unit %s%s assume=nothing\n", u.name, better)
 	}
+	doubts := doubtsOf(src.doc)
 	var target, kernel string
+	doubt := ""
 	for _, wl := range src.doc.Workloads {
 		for i := range wl.Cells {
 			c := &wl.Cells[i]
@@ -37,22 +41,25 @@ func writeBench(w io.Writer, src *source, _ Options) error {
 					target, kernel = c.Target, c.Kernel
 					fmt.Fprintf(out, "target: %s\nkernel: %s\n", safeName(target), safeName(kernel))
 				}
-				benchLines(out, c, f, units.of(f.Metric))
+				for i, v := range f.BootValues {
+					if d := doubts.about(c, f, i); d != doubt {
+						doubt = d
+						fmt.Fprintf(out, "%s\n", strings.TrimSpace("doubt: "+d))
+					}
+					benchLine(out, c, f, i, v, units.of(f.Metric))
+				}
 			}
 		}
 	}
 	return out.Flush()
 }
 
-func benchLines(out *bufio.Writer, c *Cell, f *Figure, unit string) {
-	name := benchName(c, f.Name)
-	for i, v := range f.BootValues {
-		n := 1 // trials in the boot; of a printed average those behind it
-		if i < len(f.Raw) {
-			n = len(f.Raw[i])
-		}
-		fmt.Fprintf(out, "%s %d %s %s\n", name, n, strconv.FormatFloat(v, 'g', -1, 64), unit)
+func benchLine(out *bufio.Writer, c *Cell, f *Figure, i int, v float64, unit string) {
+	n := 1 // trials in the boot; of a printed average those behind it
+	if i < len(f.Raw) {
+		n = len(f.Raw[i])
 	}
+	fmt.Fprintf(out, "%s %d %s %s\n", benchName(c, f.Name), n, strconv.FormatFloat(v, 'g', -1, 64), unit)
 }
 
 // benchName is "BenchmarkIperf.to_target/scenario=default/metric=rate". It ends

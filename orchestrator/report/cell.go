@@ -117,6 +117,7 @@ func (b *builder) figures(c results.Cell, metrics []workloads.Metric) []Figure {
 		boots := make([][]float64, len(got.Boots))
 		for i, x := range got.Boots {
 			boots[i] = x.Values
+			f.boots = append(f.boots, x.Boot)
 			if r := x.Reported; r != nil {
 				f.Reported = append(f.Reported, Reported{Boot: x.Boot, N: r.N, SD: r.SD})
 			}

@@ -102,6 +102,8 @@ type Figure struct {
 	// Reported are the values that are averages which a tool printed, the runs
 	// behind them not being on file.
 	Reported []Reported `json:"reported,omitempty"`
+
+	boots []int // numbers of the boots of Raw
 }
 
 // Reported is what a tool said of the runs behind the one value of a boot.
