@@ -178,8 +178,9 @@ func (m *Import) journal(ctx context.Context, w *results.Writer, why string, of 
 		}
 	}
 	for _, l := range lanes {
-		recs = append(recs, results.Record{Kind: results.KindLane, Lane: l, Note: results.NoteBegan})
-		recs = append(recs, of(l)...)
+		list := of(l)
+		recs = append(slices.Grow(recs, len(list)+2), results.Record{Kind: results.KindLane, Lane: l, Note: results.NoteBegan})
+		recs = append(recs, list...)
 		recs = append(recs, results.Record{Kind: results.KindLane, Lane: l, Note: results.NoteEnded})
 	}
 	for _, n := range m.notes {
@@ -193,7 +194,13 @@ func (m *Import) journal(ctx context.Context, w *results.Writer, why string, of 
 // laneOf gives the boots of a lane, those that failed last.
 func (m *Import) laneOf(laid []*boot, b base) func(lane string) []results.Record {
 	return func(l string) []results.Record {
-		var recs []results.Record
+		n := 0 // at most: a record is large, and they may be many
+		for _, x := range laid {
+			if x.target == l {
+				n += 1 + len(x.trials)
+			}
+		}
+		recs := make([]results.Record, 0, n+len(m.o.DidNotBoot))
 		next := b.number(l)
 		for _, x := range laid {
 			if x.target == l {
