@@ -150,6 +150,7 @@ func readTable(m *Import, file int, text string) error {
 			m.trials[first+i].repeat++
 		}
 	}
+	m.steps(first)
 	t.strangers()
 	if t.spread {
 		m.say("%s: what stands behind ± is not read, for the table does not say what it is of", shown(m.files[file].Name))
