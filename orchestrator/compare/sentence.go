@@ -79,7 +79,7 @@ func (j *judging) verdict(c *claim) (stats.Verdict, string) {
 func (c *claim) noValues() string {
 	a, b := c.a.none, c.b.none
 	switch {
-	case b != "" && a == b && c.a.cell != c.b.cell:
+	case b != "" && a == b && c.each != "half":
 		return fmt.Sprintf("both %ss: %s", c.each, b)
 	case b != "" && a != "" && a != b:
 		return fmt.Sprintf("%s: %s; %s: %s", c.b.who(), b, c.a.who(), a)

@@ -340,6 +340,15 @@ func TestProposal(t *testing.T) {
 			t.Errorf("%q is missing in:\n%s", want, text.String())
 		}
 	}
+	if strings.Contains(text.String(), "nothing to go by") {
+		t.Error(text.String())
+	}
+	text.Reset()
+	other := got[0]
+	other.Workload = "still.gone"
+	if err := p.WriteProposals(&text, []Proposal{other}, ""); err != nil || !strings.Contains(text.String(), "  still.w0: nothing to go by: ") {
+		t.Errorf("a workload without figures is not named: %v\n%s", err, text.String())
+	}
 	text.Reset()
 	if err := p.WriteProposals(&text, nil, "about 3m"); err != nil || !strings.Contains(text.String(), "kernsweep run s --pilot does (about 3m; --target and --kernel narrow it)") {
 		t.Error(text.String(), err)

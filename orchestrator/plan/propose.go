@@ -124,9 +124,26 @@ func (p *Plan) WriteProposals(w io.Writer, list []Proposal, pilot string) error 
 		fmt.Fprintf(w, "  %s\n", x.text(wanted))
 		repeat, boots = max(repeat, x.Repeat), max(boots, x.Boots)
 	}
+	for _, name := range p.unproposed(list) {
+		fmt.Fprintf(w, "  %s: nothing to go by: no run has its primary metric from 2 boots of a kernel, and twice in one of them\n", name)
+	}
 	_, err := fmt.Fprintf(w, "  for all of it: repeat = %d, boots = %d (%s of each kernel is the least for %s)\n", repeat, boots,
 		count(bootsFor(max(1, p.Family), stats.Defaults()), "boot"), count(max(1, p.Family), "primary comparison"))
 	return err
+}
+
+// unproposed are the workloads of the plan that no proposal is for.
+func (p *Plan) unproposed(list []Proposal) []string {
+	var out []string
+	for _, l := range p.Lanes {
+		for _, c := range l.cells(nil) {
+			had := slices.ContainsFunc(list, func(x Proposal) bool { return x.Workload == c.Workload })
+			if !had && !slices.Contains(out, c.Workload) {
+				out = append(out, c.Workload)
+			}
+		}
+	}
+	return out
 }
 
 func (x *Proposal) text(wanted string) string {

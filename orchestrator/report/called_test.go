@@ -52,3 +52,15 @@ func TestOneCommandForBothCellsStandsOnce(t *testing.T) {
 		}
 	}
 }
+
+// A kernel that stops each time at the same line is one failure, whenever in its
+// boot it printed it.
+func TestOneCauseWithOtherTimesIsOneFailure(t *testing.T) {
+	var list []Failure
+	for _, reason := range []string{"[    1.759671] VFS: Cannot open root device", "[    1.769841] VFS: Cannot open root device", "[sda] no caching", "VFS: Cannot open root device"} {
+		list = merge(list, Failure{Target: "desk", Kernel: "bfs", Reason: reason})
+	}
+	if len(list) != 2 || list[0].Count != 3 || list[1].Reason != "[sda] no caching" {
+		t.Errorf("%+v", list)
+	}
+}

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"strings"
 
 	"kernsweep/orchestrator/results"
 )
@@ -54,12 +55,21 @@ func merge(list []Failure, f Failure) []Failure {
 	for i := range list {
 		x := &list[i]
 		if x.Target == f.Target && x.Kernel == f.Kernel && x.Outcome == f.Outcome && x.Stage == f.Stage &&
-			x.Reason == f.Reason && x.Again == f.Again {
+			untimed(x.Reason) == untimed(f.Reason) && x.Again == f.Again {
 			x.Count = max(x.Count, 1) + 1
 			return list
 		}
 	}
 	return append(list, f)
+}
+
+// untimed is a line of a kernel's log without its time: "[    1.759671] VFS: …".
+func untimed(s string) string {
+	stamp, text, ok := strings.Cut(s, "] ")
+	if ok && strings.HasPrefix(stamp, "[") && strings.Trim(stamp[1:], " .0123456789") == "" {
+		return text
+	}
+	return s
 }
 
 // again is the command that repeats what failed; nothing repeats other people's logs.
