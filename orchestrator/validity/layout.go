@@ -33,7 +33,7 @@ func layouts(v *view) []results.Found {
 			continue
 		}
 		for _, m := range v.state.Plan.Metrics[c.Workload+"."+c.Scenario] {
-			if !m.Primary {
+			if !v.state.Plan.Design.Decides(c.Workload, c.Scenario, m) {
 				continue
 			}
 			x, okX := c.value(m.Name)

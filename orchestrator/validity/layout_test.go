@@ -108,3 +108,20 @@ func TestDamagedListOfImages(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 }
+
+// What the sweep declares as primary is looked at, not what is primary without a word.
+func TestLayoutOfDeclaredMetrics(t *testing.T) {
+	r := newRig(t, false)
+	ms := metrics(workloads.LowerIsBetter, "elapsed", "system")
+	r.cell("ap", "crunch.ltm", "j1", ms, "cfs", "bfs")
+	for i, k := range []string{"cfs", "bfs"} {
+		n := r.boot("ap", k, func(rec *targets.BootRecord) { rec.Scheduler.Name, rec.Version = k, k })
+		r.trial(cellOf("ap", k, "crunch.ltm", "j1"), n, 1, values(ms, 100+float64(i), 10+0.1*float64(i)), nil)
+	}
+	r.plan.Design.Primary = []string{"crunch.ltm:system"}
+	if f := one(t, r.found("image layout")); f.Metric != "system" {
+		t.Errorf("%+v", f)
+	}
+	r.plan.Design.Primary = []string{"iperf.lan"}
+	none(t, r.found("image layout"))
+}
