@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -86,6 +87,10 @@ func (a *app) compare(args []string, o *comparing) error {
 		out.RunsJudgement, err = compare.CompareRuns(before.RunSide, b.RunSide, compare.RunsOptions{Selection: sel, Common: o.common, Floors: floors})
 		if err != nil {
 			return usage(err)
+		}
+		for i := range out.RunsJudgement.Comparisons {
+			c := &out.RunsJudgement.Comparisons[i]
+			c.MoreCommand = strings.ReplaceAll(c.MoreCommand, "kernsweep rerun ", a.kernsweep()+" rerun ")
 		}
 	}
 	if o.history > 0 {

@@ -67,7 +67,7 @@ func TestCompareSaysItByItsStatus(t *testing.T) {
 		{[]string{good, same}, 0, "desk bfs iperf.to.default throughput: same within 1 %"},
 		{[]string{good, slow}, 1, "slower: -10.0 %"},
 		{[]string{slow, good}, 0, "faster: +11.1 %"},
-		{[]string{good, few}, 4, "kernsweep rerun " + few + " --more"},
+		{[]string{good, few}, 4, "kernsweep --runs " + runs + " rerun " + few + " --more"},
 		{[]string{good, slow, "--target", "nobody"}, 2, ""},
 		{[]string{slow, "--history", "9"}, 0, "run 3  " + slow},
 		{[]string{good, slow, "--history", "9"}, 1, "3 runs of 3"},

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"kernsweep/orchestrator/compare"
+	"kernsweep/orchestrator/stats"
 )
 
 // Whoever keeps runs elsewhere can paste each command as it is printed.
@@ -62,5 +63,21 @@ func TestOneCauseWithOtherTimesIsOneFailure(t *testing.T) {
 	}
 	if len(list) != 2 || list[0].Count != 3 || list[1].Reason != "[sda] no caching" {
 		t.Errorf("%+v", list)
+	}
+}
+
+// A few verdicts are read at once, without a click for the good ones.
+func TestFewVerdictsStandOpen(t *testing.T) {
+	p := &page{Doc: &Document{Judgement: &compare.Judgement{Comparisons: []compare.Comparison{{Primary: true, Verdict: stats.Same, Sentence: "same within 1 %"}}}}}
+	if p.verdicts(); len(p.Groups) != 1 || !p.Groups[0].Open {
+		t.Errorf("one verdict: %+v", p.Groups)
+	}
+	c := p.Doc.Judgement.Comparisons[0]
+	for range fewScenarios {
+		p.Doc.Judgement.Comparisons = append(p.Doc.Judgement.Comparisons, c)
+	}
+	p.Groups = nil
+	if p.verdicts(); len(p.Groups) != 1 || p.Groups[0].Open {
+		t.Errorf("many of one verdict: %+v", p.Groups)
 	}
 }

@@ -123,6 +123,13 @@ func (p *page) verdicts() {
 			p.Counts = append(p.Counts, verdictCount{g.Word, g.Icon, g.N})
 		}
 	}
+	all := 0
+	for _, g := range p.Groups {
+		all += g.N
+	}
+	for i := range p.Groups { // so few are read at once, good news too
+		p.Groups[i].Open = p.Groups[i].Open || all <= fewScenarios
+	}
 	if len(p.Groups) == 0 {
 		p.NoVerdict = nothingCompared(p.Doc)
 	}
