@@ -90,7 +90,7 @@ func (m *Import) iperfTrials(kernel string, file int, p piece, r *iperf.Report) 
 	return nil
 }
 
-var ends = regexp.MustCompile(`(?m) local (\S+) port \d+ connected with (\S+) port|^\d{14}[\d.]*,([^,]+),\d+,([^,]+),`)
+var ends = regexp.MustCompile(`(?m) local (\S+) port \d+ connected with (\S+) port|^(?:[-+]\d{4}:)?\d{14}[\d.]*,([^,]+),\d+,([^,]+),`)
 
 // withItself says that iperf2 -d or -r ran between two processes of one machine,
 // where endpoints do not tell the directions apart.

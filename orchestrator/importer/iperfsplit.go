@@ -23,7 +23,7 @@ type piece struct {
 
 var (
 	figureLine = regexp.MustCompile(`^[> \t]*(?:[^\[\]]*[: ] *)?\[ *(\*?\w+(?:-\d+)?)\](?:\[[TR]X-[CS]\])?\s*(\d+\.\d+)\s*-\s*(\d+\.\d+)\s+sec\s`)
-	csvLine    = regexp.MustCompile(`^\d{14}(?:\.\d+)?,([^,]*),\d+,([^,]*),\d+,(-?\d+),(\d+\.\d+)-(\d+\.\d+),`)
+	csvLine    = regexp.MustCompile(`^(?:[-+]\d{4}:)?\d{14}(?:\.\d+)?,([^,]*),\d+,([^,]*),\d+,(-?\d+),(\d+\.\d+)-(\d+\.\d+),`)
 )
 
 func splitIperf(text string) ([]piece, error) {
@@ -32,7 +32,7 @@ func splitIperf(text string) ([]piece, error) {
 	}
 	s := splitter{}
 	n := 0
-	for line := range strings.Lines(text) {
+	for line := range strings.Lines(unbroken(text)) {
 		n++
 		s.take(n, line)
 	}
@@ -42,6 +42,14 @@ func splitIperf(text string) ([]piece, error) {
 	s.cut(0)
 	return s.pieces, nil
 }
+
+// broken is a line of figures that a mail program broke: before its rate, or
+// before the word that ends it.
+var broken = regexp.MustCompile(`(?m)^([> \t]*\[[^\]\n]*\][^\n]* sec [^\n]*(?:Bytes|\d|/sec))[ \t]*\n[> \t]*([\d.]+ +[KMGT]?(?:bits|Bytes)/sec[^\n]*|sender|receiver)[ \t]*$`)
+
+// unbroken joins such lines, and leaves an empty one so that the others keep
+// their numbers.
+func unbroken(text string) string { return broken.ReplaceAllString(text, "$1 $2\n") }
 
 // splitJSON takes each object for a run; the events of a JSON stream belong
 // together from one "start" to the next. Text that is cut off is left to iperf.Read.

@@ -25,6 +25,9 @@ func TestIperf(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"three runs of one client", client + conn("  3", 1) + row("  3", "0.0-10.0", "27.4 MBytes  23.0 Mbits/sec") +
 			client + conn("  3", 2) + row("  3", "0.0-10.0", "27.3 MBytes  22.9 Mbits/sec"), "23|22.9"},
+		{"broken by mail", "[  3]  0.0-10.0 sec    27.4 MBytes\n23.0 Mbits/sec\n[  3]  0.0-10.0 sec    27.3 MBytes\n22.9 Mbits/sec\n", "23|22.9"},
+		{"iperf3 broken by mail", row("  5", "0.00-1.00", "112 MBytes  942 Mbits/sec    0") + "sender\n" + row("  5", "0.00-1.00", "111 MBytes  931 Mbits/sec") + "receiver\n", "931"},
+		{"CSV with a time zone", "-0700:20240315120001.1,10.0.0.2,4500,10.0.0.1,5001,1,0.0-2.0,23592960,94371840\n", "94.3718"},
 		{"lines without a word around them", row(" 3", "0.0-10.0", "27.4 MBytes 23.0 Mbits/sec") + row(" 3", "0.0-10.0", "27.3 MBytes 22.9 Mbits/sec"), "23|22.9"},
 		{"intervals before the sum", client + conn("  3", 1) + row("  3", "0.0- 1.0", "2.73 MBytes  22.9 Mbits/sec") + row("  3", "1.0- 2.0", "2.73 MBytes  22.9 Mbits/sec") +
 			row("  3", "0.0- 2.0", "5.46 MBytes  22.9 Mbits/sec"), "22.9"},

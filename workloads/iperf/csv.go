@@ -9,8 +9,8 @@ import (
 )
 
 // csvPattern is the head of a line of -y C; 2.1.x may add milliseconds to the
-// time, and prints 1970 for it without -i.
-var csvPattern = regexp.MustCompile(`(?m)^\d{14}(?:\.\d+)?,[^,\n]*,\d+,[^,\n]*,\d+,-?\d+,`)
+// time, and prints 1970 for it without -i; 2.1.9 puts the time zone before it.
+var csvPattern = regexp.MustCompile(`(?m)^(?:[-+]\d{4}:)?\d{14}(?:\.\d+)?,[^,\n]*,\d+,[^,\n]*,\d+,-?\d+,`)
 
 func looksCSV(text []byte) bool { return csvPattern.Match(text) }
 
