@@ -81,3 +81,19 @@ func TestFewVerdictsStandOpen(t *testing.T) {
 		t.Errorf("many of one verdict: %+v", p.Groups)
 	}
 }
+
+// Where the device's own noise decides what is the same, the text says so.
+func TestFloorIsToldInText(t *testing.T) {
+	floor := compare.Comparison{Primary: true, Verdict: stats.Same, EffectFrom: "A/A run", Sentence: "same within 2.5 % (the device's own noise: A/A run): wall -0.1 %"}
+	plain := compare.Comparison{Primary: true, Verdict: stats.Same, Sentence: "same within 1 %: wall -0.1 %"}
+	for _, list := range [][]*compare.Comparison{{&floor}, {&plain, &floor}} {
+		var s section
+		if (&group{list: list}).lines(&s, "  ", 80); !strings.Contains(strings.Join(s.lines, "\n"), "within 2.5 % (the device's own noise") {
+			t.Errorf("%q", s.lines)
+		}
+	}
+	var s section
+	if (&group{list: []*compare.Comparison{&plain, &plain}}).lines(&s, "  ", 80); len(s.lines) != 1 {
+		t.Errorf("%q", s.lines)
+	}
+}

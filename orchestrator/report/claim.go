@@ -77,8 +77,12 @@ func extremes(list []*compare.Comparison) (low, high *compare.Comparison) {
 // because is the sentence behind a verdict that asks for one.
 func because(s *section, c *compare.Comparison, width int) {
 	switch c.Verdict {
-	case stats.Faster, stats.Slower, stats.Same:
+	case stats.Faster, stats.Slower:
 		return
+	case stats.Same:
+		if c.EffectFrom == "" { // the device's noise decides what counts as a difference
+			return
+		}
 	}
 	if text := strings.TrimPrefix(c.Sentence, word(c.Verdict)+": "); text != "" { // the verdict has just been said
 		const indent = "          "

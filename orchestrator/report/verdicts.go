@@ -126,7 +126,7 @@ func (g *group) lines(s *section, lead string, width int) {
 	}
 	if len(kinds) == 1 {
 		s.lead(width, lead, together(g.list))
-		because(s, g.list[0], width)
+		because(s, g.example(), width)
 		return
 	}
 	var parts []string
@@ -152,6 +152,17 @@ func (g *group) lines(s *section, lead string, width int) {
 			}
 		}
 	}
+}
+
+// example is the comparison whose sentence stands for all: one with a floor of the
+// device, if there is any.
+func (g *group) example() *compare.Comparison {
+	for _, c := range g.list {
+		if c.Verdict == stats.Same && c.EffectFrom != "" {
+			return c
+		}
+	}
+	return g.list[0]
 }
 
 // fewScenarios are listed each, also those without news.

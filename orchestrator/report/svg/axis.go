@@ -259,8 +259,13 @@ func Percent(share float64) string {
 	case m < 0.095 && m > 0:
 		return sign(p) + Number(math.Abs(p), math.Abs(p)/10) + " %"
 	}
+	if math.Abs(p) < 0.995 { // 0.16 is not 0.2 beside a sentence that says 0.16
+		d = 2
+	}
 	s := strconv.FormatFloat(math.Abs(p), 'f', d, 64)
-	s = strings.TrimSuffix(s, ".0")
+	if d > 0 {
+		s = strings.TrimSuffix(strings.TrimRight(s, "0"), ".")
+	}
 	if s == "0" {
 		return "0 %"
 	}

@@ -26,7 +26,7 @@ func TestNumber(t *testing.T) {
 }
 
 func TestPercent(t *testing.T) {
-	for share, want := range map[float64]string{0: "0 %", 0.392: "+39.2 %", -0.05: "−5 %", 1: "+100 %", 12.3456: "+1235 %", 0.0004: "+0.04 %", -0.00001: "−0.001 %", 99.5: "×100", 1e300: "×1e300"} {
+	for share, want := range map[float64]string{-0.0016: "−0.16 %", 0.001: "+0.1 %", 0: "0 %", 0.392: "+39.2 %", -0.05: "−5 %", 1: "+100 %", 12.3456: "+1235 %", 0.0004: "+0.04 %", -0.00001: "−0.001 %", 99.5: "×100", 1e300: "×1e300"} {
 		if got := Percent(share); got != want {
 			t.Errorf("%v: %q, want %q", share, got, want)
 		}
