@@ -115,8 +115,9 @@ func better(c *compare.Comparison) string {
 }
 
 // sharedRules are those that found something about every comparison of a table
-// of several.
+// of several; one without a figure has nothing that a warning could stand beside.
 func sharedRules(list []*compare.Comparison) []string {
+	list = slices.DeleteFunc(slices.Clone(list), func(c *compare.Comparison) bool { return !c.Change.OK() })
 	if len(list) < 2 {
 		return nil
 	}
