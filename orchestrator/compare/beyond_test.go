@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"kernsweep/orchestrator/results"
+	"kernsweep/orchestrator/stats"
 	"kernsweep/workloads"
 )
 
@@ -52,4 +53,36 @@ func TestDriftOfUnprovenBoots(t *testing.T) {
 			t.Errorf("order %q: %+v", order, c.Findings)
 		}
 	}
+}
+
+// Whoever imports figures may say which boots they are of. That is not proof:
+// a verdict stands on it, and says so. Beside proven boots it never stands.
+func TestDeclaredBoots(t *testing.T) {
+	build := func(declared string, kernels string) *lab {
+		l := newLab()
+		l.unproven, l.plan.Design.Order = "imported: each file is taken for a boot", ""
+		l.cells("desk", "table.imported", "default", []workloads.Metric{elapsed()}, "A", "B")
+		block := map[rune]int{}
+		for i, k := range "AAAAABBBBB" {
+			l.declared = ""
+			if strings.ContainsRune(kernels, k) {
+				l.declared = declared
+			}
+			block[k]++
+			v := 100 + 0.1*float64(i%5)
+			if k == 'B' {
+				v *= 0.9
+			}
+			l.measure(cell("desk", string(k), "table.imported", "default"), block[k], v)
+		}
+		return l
+	}
+	wants(t, judge1(t, build("each file is taken for a boot", "AB"), Options{}), stats.Faster, "-10.0 %", "5 boots against 5",
+		"on the word of whoever imported it, nothing of it is proven, and the order of the boots is not known")
+	wants(t, judge1(t, build("", "AB"), Options{}), stats.Inconclusive, "none proven", "need 4 proven ones of each")
+	wants(t, judge1(t, build("each file is taken for a boot", "A"), Options{}), stats.Inconclusive, "none proven")
+
+	l := build("each file is taken for a boot", "AB")
+	l.plan.Design.Order = "blocked"
+	wants(t, judge1(t, l, Options{}), stats.Inconclusive, "order and kernel cannot be told apart")
 }

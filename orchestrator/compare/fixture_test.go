@@ -24,6 +24,7 @@ type lab struct {
 	// unproven: boots from now on are, for this reason.
 	unproven string
 	identity *targets.Identity
+	declared string // of boots from now on
 }
 
 func newLab() *lab {
@@ -80,7 +81,7 @@ func (l *lab) boot(target, kernel string, block int) int {
 	l.boots[target]++
 	n := l.boots[target]
 	r := targets.BootRecord{Kernel: kernel, Release: "6.1", Proven: l.unproven == "", Unproven: l.unproven, BootID: fmt.Sprint(n), Identity: l.identity}
-	l.add(results.Record{Lane: target, Kind: results.KindBoot, Boot: &results.Boot{Number: n, Kernel: kernel, Block: block, Outcome: results.OK, Record: r}})
+	l.add(results.Record{Lane: target, Kind: results.KindBoot, Boot: &results.Boot{Number: n, Kernel: kernel, Block: block, Outcome: results.OK, Record: r, Declared: l.declared}})
 	return n
 }
 

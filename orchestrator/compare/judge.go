@@ -129,7 +129,7 @@ func (j *judging) group(g *group) []*claim {
 			} else {
 				j.inOrder(c)
 			}
-			c.unsteady(j.state.Plan.Design.Order != "")
+			c.unsteady()
 			if c.Primary && !aa && c.matters() {
 				c.Comparison.Moved = j.moved(cells, m)
 			}
@@ -235,6 +235,7 @@ func (j *judging) holds(c *claim) {
 	case t.HostBound:
 		c.hold = fmt.Sprintf("NOT COMPARABLE, the figures of %s depend on the controller's load", c.Target)
 	case c.a.unproven == "" && c.b.unproven == "":
+	case c.a.declared && c.b.declared: // on somebody's word, which the sentence says
 	case c.a.unproven == "" || c.a.unproven == c.b.unproven:
 		c.hold, c.unproven = c.b.unproven, true
 	case c.b.unproven == "":

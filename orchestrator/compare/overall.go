@@ -77,6 +77,8 @@ func (c *claim) obstacle() string {
 		return string(c.Verdict)
 	case c.unproven:
 		return "kernels not proven"
+	case c.a.declared || c.b.declared:
+		return "which boots of an import belong to one block is not known"
 	case c.hold != "":
 		return c.hold
 	case !c.Change.OK():

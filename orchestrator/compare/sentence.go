@@ -18,6 +18,10 @@ func (j *judging) conclude(c *claim) {
 		c.Verdict = verdict
 		c.Sentence = string(verdict) + ": " + text
 	}
+	if c.a.declared && c.b.declared && c.hold == "" && c.Change.OK() {
+		c.Sentence += "; " + c.onTrust()
+		text += "; " + c.onTrust()
+	}
 	switch {
 	case c.Primary && verdict == stats.Same, c.Primary && verdict == stats.NoEvidence:
 		c.Sentence = text
@@ -30,6 +34,15 @@ func (j *judging) conclude(c *claim) {
 		}
 		c.MoreCommand = j.moreCommand(c)
 	}
+}
+
+// onTrust says what a claim about declared boots rests on.
+func (c *claim) onTrust() string {
+	text := "on the word of whoever imported it, nothing of it is proven"
+	if c.a.apart {
+		text += ", and the order of the boots is not known"
+	}
+	return text
 }
 
 // verdict is the first that holds, in the order of the specification.

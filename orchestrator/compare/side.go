@@ -24,10 +24,12 @@ type side struct {
 	invalid string
 	// unproven says why no boot of the side is proven; "": those that entered are.
 	unproven string
+	declared bool  // of all its boots, unproven as they are, somebody says that they were boots
 	left     int   // unproven boots beside proven ones: they did not enter
 	spoilt   []int // boots that a hard finding is about: they did not enter
 	strata   []int // of boots
-	// apart: the other side's boots are of another run, which numbers its own.
+	// apart: in which order the boots of both sides were is not known; they are of
+	// two runs that number their own, or of logs that do not say it.
 	apart bool
 
 	blocks, bootsFailed int    // of the kernel on the target: by the final state of each block
@@ -42,6 +44,7 @@ func (j *judging) side(c results.Cell, metric string) side {
 	m := j.state.Model.Values(c, metric)
 	s.step = m.Resolution
 	var proven, unproven []results.BootValues
+	s.declared = true
 	for _, b := range m.Boots {
 		why, ok := j.proof(c.Target, b.Boot)
 		switch {
@@ -52,15 +55,19 @@ func (j *judging) side(c results.Cell, metric string) side {
 		default:
 			unproven = append(unproven, b)
 			s.unproven = why
+			r := j.state.Model.Boot(c.Target, b.Boot)
+			s.declared = s.declared && r != nil && r.Result != nil && r.Result.Declared != ""
 		}
 	}
 	s.boots = proven
 	switch {
 	case len(proven) > 0:
-		s.left, s.unproven = len(unproven), ""
+		s.left, s.unproven, s.declared = len(unproven), "", false
 	default:
 		s.boots = unproven
 	}
+	s.declared = s.declared && len(s.boots) > 0
+	s.apart = s.unproven != "" && j.state.Plan.Design.Order == ""
 	for _, b := range s.boots {
 		s.strata = append(s.strata, j.strata[b.Session])
 	}

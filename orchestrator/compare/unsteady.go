@@ -9,12 +9,9 @@ import (
 )
 
 // unsteady tells what is odd about the boots behind a comparison. None of it
-// changes a number: a boot that is far off is no less a boot. Told says that the
-// order of boots that nobody proved is on file all the same.
-func (c *claim) unsteady(told bool) {
-	if told || c.a.unproven == "" && c.b.unproven == "" {
-		c.drift()
-	}
+// changes a number: a boot that is far off is no less a boot.
+func (c *claim) unsteady() {
+	c.drift()
 	c.caveat()
 	for _, s := range []struct {
 		*side

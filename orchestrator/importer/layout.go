@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"kernsweep/orchestrator/results"
 	"kernsweep/targets"
@@ -134,6 +135,9 @@ func (m *Import) records(b *boot) []results.Record {
 	x := results.Boot{Number: b.number, Kernel: b.kernel, Block: b.block, Outcome: results.OK}
 	about := m.told[b.kernel]
 	x.Record = targets.BootRecord{Kernel: b.kernel, Release: about.release, Scheduler: about.schedulerFound(), Unproven: m.unproven()}
+	if m.o.Boots != BootsUnknown {
+		x.Declared = strings.TrimPrefix(m.unproven(), "imported: ")
+	}
 	if b.name != "" {
 		x.Record.Notes = []string{"called " + b.name + " in the table"}
 	}

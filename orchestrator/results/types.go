@@ -168,6 +168,9 @@ type Boot struct {
 	Stage     string             `json:"stage,omitempty"`
 	Reason    string             `json:"reason,omitempty"`
 	LastLines []string           `json:"last_lines,omitempty"`
+	// Declared: nobody saw the boot, but whoever imported its figures says that it
+	// was one of its own. "" = no one does.
+	Declared string `json:"declared,omitempty"`
 }
 
 // Activity is the vmstat summary of one trial on its target.
