@@ -11,7 +11,9 @@ import (
 
 	"golang.org/x/net/html"
 
+	"kernsweep/orchestrator/compare"
 	"kernsweep/orchestrator/results"
+	"kernsweep/orchestrator/stats"
 )
 
 // Pages of 2, 20 and 200 cells are sound HTML, need nothing from outside, can be
@@ -248,4 +250,31 @@ func textOf(n *html.Node) string {
 		}
 	}
 	return b.String()
+}
+
+// What stands against most comparisons of a pair of kernels is said once, with
+// the pair; what stands against one, beside it.
+func TestHTMLSaysCommonFindingsOnce(t *testing.T) {
+	series := results.Finding{Rule: "different kernel series", Text: "other series"}
+	idle := results.Finding{Rule: "CPU not the bottleneck", Text: "time left"}
+	claim := func(target, workload string, f ...results.Finding) compare.Comparison {
+		return compare.Comparison{Key: compare.Key{Target: target, Workload: workload, Scenario: "default", Kernel: "new", Baseline: "old"},
+			Primary: true, Verdict: stats.Inconclusive, Sentence: target + workload, Findings: f, Comparison: stats.Comparison{Change: stats.Num(0.1)}}
+	}
+	p := page{Doc: &Document{Judgement: &compare.Judgement{Comparisons: []compare.Comparison{
+		claim("desk", "a", series, idle), claim("desk", "b", series), claim("router", "a"), claim("router", "b"), claim("router", "c"),
+	}}}}
+	p.verdicts()
+	if len(p.Common) != 1 || p.Common[0] != "desk, new against old: Warning, on 2 of 2 comparisons: other series" {
+		t.Errorf("%q", p.Common)
+	}
+	for _, l := range p.Groups[0].Line {
+		want := 0
+		if l.Sentence == "deska" {
+			want = 1
+		}
+		if len(l.Findings) != want {
+			t.Errorf("%s: %q", l.Sentence, l.Findings)
+		}
+	}
 }

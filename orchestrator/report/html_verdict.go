@@ -27,7 +27,7 @@ type verdictGroup struct {
 	Line []verdictLine // those shown at once
 	More []verdictLine // the rest
 
-	common map[results.Finding]bool // said once, below all lines
+	common map[beside]bool // said once, below all lines
 }
 
 // verdictLine is one line of the verdict card.
@@ -41,31 +41,49 @@ const (
 	mostBeside = 6  // findings beside one comparison; all stand in the validity list
 )
 
-// commonFindings are those that stand against most comparisons: beside each of
-// them they would bury the answer. They are said once.
-func (p *page) commonFindings() map[results.Finding]bool {
-	n, all := map[results.Finding]int{}, 0
-	var order []results.Finding
-	for _, c := range p.comparisons() {
+// beside is a finding against comparisons of a pair of kernels on a target; with
+// no pair, against those of the whole run.
+type beside struct {
+	target, pair string
+	results.Finding
+}
+
+// commonFindings are those that stand against most comparisons, of the run or of
+// a pair of kernels: beside each of them they would bury the answer. They are
+// said once.
+func (p *page) commonFindings() map[beside]bool {
+	n, all := map[beside]int{}, map[beside]int{}
+	var order []beside
+	for i := range p.comparisons() {
+		c := &p.comparisons()[i]
 		if !c.Primary || !c.Change.OK() {
 			continue
 		}
-		all++
+		all[beside{}]++
+		all[beside{target: c.Target, pair: pairText(c)}]++
 		for i, f := range c.Findings {
 			if slices.Contains(c.Findings[:i], f) {
 				continue
 			}
-			if n[f]++; n[f] == 1 {
-				order = append(order, f)
+			for _, k := range []beside{{Finding: f}, {c.Target, pairText(c), f}} {
+				if n[k]++; n[k] == 1 {
+					order = append(order, k)
+				}
 			}
 		}
 	}
-	common := map[results.Finding]bool{}
-	for _, f := range order {
-		if !f.Hard && n[f] > 1 && n[f] > all/2 {
-			common[f] = true
-			p.Common = append(p.Common, fmt.Sprintf("%s, on %d of %d comparisons: %s", findingKind(f), n[f], all, f.Text))
+	common := map[beside]bool{}
+	for _, k := range order {
+		of := all[beside{target: k.target, pair: k.pair}]
+		if k.Hard || n[k] < 2 || n[k] <= of/2 || common[beside{Finding: k.Finding}] {
+			continue
 		}
+		common[k] = true
+		where := ""
+		if k.pair != "" {
+			where = k.target + ", " + k.pair + ": "
+		}
+		p.Common = append(p.Common, fmt.Sprintf("%s%s, on %d of %d comparisons: %s", where, findingKind(k.Finding), n[k], of, k.Text))
 	}
 	return common
 }
@@ -155,7 +173,7 @@ func (g *verdictGroup) add(c *compare.Comparison) {
 	g.Line = append(g.Line, l)
 }
 
-func newLine(c *compare.Comparison, common map[results.Finding]bool) verdictLine {
+func newLine(c *compare.Comparison, common map[beside]bool) verdictLine {
 	l := verdictLine{Target: c.Target, What: whatOf(c), Beside: pairText(c), Sentence: c.Sentence}
 	if l.Sentence == "" {
 		l.Sentence = "Change of " + c.Metric.Name + ": " + changeText(c) + "."
@@ -164,7 +182,7 @@ func newLine(c *compare.Comparison, common map[results.Finding]bool) verdictLine
 	for _, f := range c.Findings {
 		text := findingKind(f) + ": " + f.Text
 		switch {
-		case common[f] || slices.Contains(l.Findings, text):
+		case common[beside{Finding: f}] || common[beside{c.Target, l.Beside, f}] || slices.Contains(l.Findings, text):
 		case len(l.Findings) == mostBeside:
 			left++
 		default:
