@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -22,8 +23,9 @@ import (
 // comparing is one command line of compare.
 type comparing struct {
 	plan.Filter
-	common  bool
-	history int
+	common    bool
+	secondary bool
+	history   int
 }
 
 // compared is what compare --json prints.
@@ -64,6 +66,7 @@ some are inconclusive; 0 when every one has its answer; 2 when the runs are refu
 	}
 	filterFlags(c, &o.Filter)
 	c.Flags().BoolVar(&o.common, "common", false, "compare only what both runs share, and name what is left out")
+	c.Flags().BoolVar(&o.secondary, "secondary", false, "also show the metrics that no verdict is about")
 	c.Flags().IntVar(&o.history, "history", 0, "show the medians of the last so many runs of the same sweep, and their trend")
 	return c
 }
@@ -102,7 +105,7 @@ func (a *app) compare(args []string, o *comparing) error {
 			return usage(fmt.Errorf("nothing of %s is selected: it has no cell of that name", b.Meta.Name))
 		}
 	}
-	if err := a.printCompared(&out); err != nil {
+	if err := a.printCompared(&out, o.secondary); err != nil {
 		return err
 	}
 	if out.RunsJudgement != nil {
@@ -113,14 +116,14 @@ func (a *app) compare(args []string, o *comparing) error {
 	return nil
 }
 
-func (a *app) printCompared(out *compared) error {
+func (a *app) printCompared(out *compared, secondary bool) error {
 	if a.json {
 		e := json.NewEncoder(report.Inert(a.out))
 		e.SetIndent("", "  ")
 		return e.Encode(out)
 	}
 	if out.RunsJudgement != nil {
-		if err := printRuns(a.out, out.RunsJudgement); err != nil {
+		if err := printRuns(a.out, out.RunsJudgement, secondary); err != nil {
 			return err
 		}
 	}
@@ -185,6 +188,8 @@ func (a *app) runsUpTo(b *oneSide, n int) ([]compare.RunSide, error) {
 			earlier = append(earlier, run)
 		}
 	}
+	// Names tell seconds only.
+	slices.SortStableFunc(earlier, func(a, b *results.Run) int { return a.Meta.Created.Compare(b.Meta.Created) })
 	var out []compare.RunSide
 	for _, run := range earlier[max(0, len(earlier)-(n-1)):] {
 		s, err := openSide(run)

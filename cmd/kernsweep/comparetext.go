@@ -13,9 +13,9 @@ import (
 	"kernsweep/workloads"
 )
 
-// printRuns prints two runs beside each other: the table of all metrics, and a
-// sentence for each primary one.
-func printRuns(w io.Writer, r *compare.RunsJudgement) error {
+// printRuns prints two runs beside each other: a table, and a sentence for each
+// primary metric. Others are in the table when asked for.
+func printRuns(w io.Writer, r *compare.RunsJudgement, secondary bool) error {
 	for _, side := range []struct {
 		letter string
 		compare.RunName
@@ -34,9 +34,14 @@ func printRuns(w io.Writer, r *compare.RunsJudgement) error {
 	fmt.Fprintln(w)
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(t, "TARGET\tKERNEL\tWORKLOAD\tMETRIC\tRUN A\tRUN B\tUNIT\tBOOTS\tVERDICT")
+	left := 0
 	for _, c := range r.Comparisons {
 		verdict := string(c.Verdict)
 		if !c.Primary {
+			if !secondary {
+				left++
+				continue
+			}
 			verdict = "-"
 		}
 		fmt.Fprintln(t, columnsOf(c.Target, c.Kernel, cellName(c.Workload, c.Scenario), c.Metric.Name, brief(c.Base), brief(c.Value), c.Metric.Unit,
@@ -44,6 +49,9 @@ func printRuns(w io.Writer, r *compare.RunsJudgement) error {
 	}
 	if err := t.Flush(); err != nil {
 		return err
+	}
+	if left > 0 {
+		fmt.Fprintf(w, "%s that no verdict is about: --secondary\n", counted(left, "more comparison"))
 	}
 	fmt.Fprintln(w)
 	for _, c := range r.Comparisons {

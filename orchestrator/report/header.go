@@ -188,26 +188,37 @@ func target(s *section, t *Target, imported bool, width int) {
 	tab := table{labels: 1, head: []string{"  kernel", "release", "scheduler", "boots", "proof"}, left: []int{1, 2, 3, 4}}
 	for i := range t.Kernels {
 		k := &t.Kernels[i]
-		tab.row("  "+k.Name, orNA(k.Releases), scheduler(k), bootCounts(k, imported), proof(k, imported, &notes))
+		tab.row("  "+k.Name, release(k, imported), scheduler(k, imported), bootCounts(k, imported), proof(k, imported, &notes))
 	}
 	s.table(&tab, &notes, width)
 }
 
-func orNA(list []string) string {
-	if len(list) == 0 {
-		return "n/a"
+func release(k *Kernel, imported bool) string {
+	if len(k.Releases) == 0 {
+		return "n/a (" + unknown(k, imported) + ")"
 	}
-	return strings.Join(list, ", ")
+	return strings.Join(k.Releases, ", ")
 }
 
-func scheduler(k *Kernel) string {
-	if len(k.Schedulers) > 0 {
+func scheduler(k *Kernel, imported bool) string {
+	switch {
+	case len(k.Schedulers) > 0:
 		return strings.Join(k.Schedulers, ", ")
+	case k.Want != "":
+		return "n/a (" + unknown(k, imported) + "; wanted " + k.Want + ")"
 	}
-	if k.Want != "" {
-		return "n/a (wanted " + k.Want + ")"
+	return "n/a (" + unknown(k, imported) + ")"
+}
+
+// unknown is why nothing is known of a kernel that ran.
+func unknown(k *Kernel, imported bool) string {
+	switch {
+	case imported && k.Boots[results.BootFailed] == 0:
+		return "not told"
+	case k.Boots[results.OK] == 0:
+		return "no boot"
 	}
-	return "n/a"
+	return "not found"
 }
 
 func bootCounts(k *Kernel, imported bool) string {

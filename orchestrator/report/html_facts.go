@@ -222,8 +222,8 @@ func designText(x results.Design) string {
 const mostIDs = 64 // boot_ids of a kernel that are listed
 
 func newManifestKernel(d *Document, t *Target, k *Kernel) manifestKernel {
-	m := manifestKernel{Target: t.Name, Kernel: k.Name, Release: orNone(strings.Join(k.Releases, ", ")),
-		Scheduler: scheduler(k), Boots: bootCounts(k, d.Run.Imported != nil)}
+	m := manifestKernel{Target: t.Name, Kernel: k.Name, Release: release(k, d.Run.Imported != nil),
+		Scheduler: scheduler(k, d.Run.Imported != nil), Boots: bootCounts(k, d.Run.Imported != nil)}
 	switch {
 	case d.Run.Imported != nil:
 		m.Proof = "not proven (imported)"

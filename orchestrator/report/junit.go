@@ -94,8 +94,8 @@ func suiteOf(d *Document, t *Target) *junitSuite {
 	}
 	for i := range t.Kernels {
 		k := &t.Kernels[i]
-		s.Properties = append(s.Properties, junitPair{"release of " + clean(k.Name), clean(orNA(k.Releases))},
-			junitPair{"scheduler of " + clean(k.Name), clean(scheduler(k))})
+		s.Properties = append(s.Properties, junitPair{"release of " + clean(k.Name), clean(release(k, d.Run.Imported != nil))},
+			junitPair{"scheduler of " + clean(k.Name), clean(scheduler(k, d.Run.Imported != nil))})
 		s.boot(d, t, k)
 	}
 	for _, w := range d.Workloads {
