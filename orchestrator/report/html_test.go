@@ -26,6 +26,9 @@ func TestHTMLOfManyCells(t *testing.T) {
 				t.Errorf("%d bytes, at most %d", len(b), most)
 			}
 			checkPlaces(t, checkPage(t, b))
+			if got := bytes.Contains(b, []byte("are not drawn")); got != (n == 200) {
+				t.Errorf("it says that boots are not drawn: %v", got)
+			}
 			for _, svg := range []string{`class="strip `, `class="lines"`, `class="forest"`} {
 				if !bytes.Contains(b, []byte(svg)) {
 					t.Errorf("no %s", svg)

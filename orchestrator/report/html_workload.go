@@ -21,6 +21,7 @@ type targetPart struct {
 	Name, Marks string
 	Strips      []stripTable // of the metrics that verdicts are about
 	More        []stripTable // of the others
+	Undrawn     bool         // the page has so many boots already: the table has their figures
 	Figures     []figureGroup
 	Beside      []besidePart
 	Activity    []activityRow
@@ -67,6 +68,8 @@ func workloadParts(src *source, k kernelClasses) []workloadPart {
 				part.More = v.strips(func(c *Cell, m workloads.Metric) bool {
 					return !v.primary(c, m) && m.Better != workloads.Informative
 				}, true)
+			} else if n > 0 {
+				part.Undrawn = true
 			}
 			part.dropEmptyLines()
 			for _, name := range v.kernels {
