@@ -7,6 +7,7 @@ package compare
 import (
 	"kernsweep/orchestrator/results"
 	"kernsweep/orchestrator/stats"
+	"kernsweep/targets"
 	"kernsweep/workloads"
 )
 
@@ -121,4 +122,7 @@ type Floor struct {
 	Kernel    string  `json:"kernel"`
 	Date      string  `json:"date"` // 2026-11-30
 	Boots     int     `json:"boots"`
+	// Machine that it was measured on; nil: not known. On another one that goes by
+	// the target's name it does not count.
+	Machine *targets.Identity `json:"machine,omitempty"`
 }

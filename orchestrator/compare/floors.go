@@ -16,6 +16,7 @@ import (
 	"github.com/google/renameio/v2"
 
 	"kernsweep/orchestrator/results"
+	"kernsweep/targets"
 )
 
 // FloorsFolder is where the noise floors of devices are kept, below the folder of
@@ -70,6 +71,15 @@ func ReadFloors(runsDir string) (Floors, error) {
 	return out, errors.Join(errs...)
 }
 
+// elsewhere says how the machine of a floor differs from one; "": as far as is
+// known it is the same.
+func (f *Floor) elsewhere(m *targets.Identity) string {
+	if f.Machine == nil || m == nil {
+		return ""
+	}
+	return f.Machine.Differs(m)
+}
+
 func readFloorFile(path string) (floorFile, error) {
 	var f floorFile
 	b, err := os.ReadFile(path)
@@ -87,14 +97,15 @@ func readFloorFile(path string) (floorFile, error) {
 
 // KeepFloors keeps the noise floors that an A/A run's judgement holds, in a file
 // for each target, and returns how many are new there. A floor of more boots is
-// not replaced by one of fewer; of as many, the newer run's counts. The error is
-// one of the files; a damaged one is left alone.
-func KeepFloors(runsDir string, run *results.Run, j *Judgement) (int, error) {
+// not replaced by one of fewer, unless that was another machine's; of as many, the
+// newer run's counts. The error is one of the files; a damaged one is left alone.
+func KeepFloors(runsDir string, run *results.Run, s *results.State, j *Judgement) (int, error) {
 	byTarget := map[string][]keptFloor{}
 	for _, c := range j.Comparisons {
 		if c.NoiseFloor != nil {
 			byTarget[c.Target] = append(byTarget[c.Target], keptFloor{c.Workload, c.Scenario, c.Metric.Name, Floor{
-				HalfWidth: *c.NoiseFloor, Run: run.Name(), Kernel: c.Kernel, Date: run.Meta.Created.UTC().Format("2006-01-02"), Boots: c.Boots[0] + c.Boots[1]}})
+				HalfWidth: *c.NoiseFloor, Run: run.Name(), Kernel: c.Kernel, Date: run.Meta.Created.UTC().Format("2006-01-02"), Boots: c.Boots[0] + c.Boots[1],
+				Machine: identity(s.Model, c.Target)}})
 		}
 	}
 	kept := 0
@@ -123,7 +134,7 @@ func keepTarget(dir, target string, list []keptFloor) (int, error) {
 		switch {
 		case i < 0:
 			f.Floors = append(f.Floors, k)
-		case f.Floors[i].Run == k.Run, k.Boots > f.Floors[i].Boots, k.Boots == f.Floors[i].Boots && k.Date >= f.Floors[i].Date:
+		case f.Floors[i].Run == k.Run, f.Floors[i].elsewhere(k.Machine) != "", k.Boots > f.Floors[i].Boots, k.Boots == f.Floors[i].Boots && k.Date >= f.Floors[i].Date:
 			f.Floors[i] = k
 		default:
 			continue
@@ -163,6 +174,6 @@ func KeepNoise(run *results.Run, findings func(*results.Run, *results.State) []r
 			out = append(out, fmt.Sprintf("%s, %s.%s %s: %s", c.Target, c.Workload, c.Scenario, c.Metric.Name, c.Sentence))
 		}
 	}
-	_, err = KeepFloors(filepath.Dir(run.Dir()), run, j)
+	_, err = KeepFloors(filepath.Dir(run.Dir()), run, s, j)
 	return out, err
 }

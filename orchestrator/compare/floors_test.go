@@ -3,12 +3,14 @@ package compare
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"kernsweep/orchestrator/results"
 	"kernsweep/orchestrator/stats"
+	"kernsweep/targets"
 	"kernsweep/workloads"
 )
 
@@ -134,5 +136,45 @@ func TestFloorsAreKept(t *testing.T) {
 	}
 	if _, err := KeepNoise(newer, nil); err == nil {
 		t.Error("a torn file is written over")
+	}
+}
+
+// on makes all boots those of a machine with this serial number.
+func (l *lab) on(serial string) *lab {
+	for i := range l.recs {
+		if b := l.recs[i].Boot; b != nil {
+			b.Record.Identity = &targets.Identity{Family: "x86", Product: "OptiPlex 7010", Serial: serial, UUID: "4c4c4544-0048-3210-804b-" + serial + "00000"}
+		}
+	}
+	return l
+}
+
+// A noise floor belongs to a machine, not to its name.
+func TestFloorOfAnotherMachine(t *testing.T) {
+	runs := t.TempDir()
+	noisy := []float64{100, 108, 92, 104, 100, 96, 108, 100, 92, 100}
+	if _, err := KeepNoise(itself(noisy).on("7HJ2K01").made(t, runs, "aa", t0), nil); err != nil {
+		t.Fatal(err)
+	}
+	judged := func(serial string) Comparison {
+		f, err := ReadFloors(runs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return judge1(t, pair(throughput(), around(100, 5), around(103, 5)).on(serial), Options{Floors: f})
+	}
+	if c := judged("7HJ2K01"); c.Effect < 0.03 || c.EffectFrom == "" {
+		t.Errorf("on the same machine: effect %g from %q", c.Effect, c.EffectFrom)
+	}
+	c := judged("9XX4Z02")
+	if c.Effect != 0.01 || c.EffectFrom != "" || !slices.ContainsFunc(c.Findings, func(f results.Finding) bool { return f.Rule == "noise floor of another machine" }) {
+		t.Errorf("on another one: effect %g from %q, %+v", c.Effect, c.EffectFrom, c.Findings)
+	}
+	few := itself([]float64{100, 101, 99, 100.5, 100, 99.5, 101, 100}).on("9XX4Z02").made(t, runs, "aa", t0)
+	if _, err := KeepNoise(few, nil); err != nil {
+		t.Fatal(err)
+	}
+	if c := judged("9XX4Z02"); c.EffectFrom == "" {
+		t.Errorf("an A/A run on this machine does not replace the other's: %+v", c.Findings)
 	}
 }

@@ -74,7 +74,7 @@ func point(r, last *RunSide, j *judging, c results.Cell, m workloads.Metric) His
 		p.Median = stats.Missing("measured in another way: %s", why)
 		return p
 	}
-	if a, b := identity(r, c.Target), identity(last, c.Target); a != nil && b != nil {
+	if a, b := identity(r.State.Model, c.Target), identity(last.State.Model, c.Target); a != nil && b != nil {
 		if why := a.Differs(b); why != "" {
 			p.Median = stats.Missing("it was another machine: %s", why)
 			return p

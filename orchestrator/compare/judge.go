@@ -175,6 +175,11 @@ func (j *judging) effect(c *claim) {
 	c.Effect = j.rules.Effect
 	f, ok := j.o.Floors[FloorKey{c.Target, c.Workload, c.Scenario, c.Metric.Name}]
 	if ok && f.HalfWidth > c.Effect && !j.state.Plan.Design.NoiseFloor {
+		if why := f.elsewhere(identity(j.state.Model, c.Target)); why != "" {
+			c.soft("noise floor of another machine", fmt.Sprintf("the noise floor of %s was measured on another machine and does not count: %s", c.Target, why),
+				fmt.Sprintf("A/A run %s of %s", f.Run, f.Date), "make an A/A run on this one")
+			return
+		}
 		c.Effect = f.HalfWidth
 		c.EffectFrom = fmt.Sprintf("A/A run %s of %s, kernel %s, %d boots", f.Run, f.Date, f.Kernel, f.Boots)
 	}

@@ -137,7 +137,7 @@ func otherMachines(a, b *RunSide, shared []results.Cell) map[string]string {
 			continue
 		}
 		out[c.Target] = ""
-		then, now := identity(a, c.Target), identity(b, c.Target)
+		then, now := identity(a.State.Model, c.Target), identity(b.State.Model, c.Target)
 		if then == nil || now == nil {
 			continue
 		}
@@ -149,8 +149,8 @@ func otherMachines(a, b *RunSide, shared []results.Cell) map[string]string {
 }
 
 // identity is the newest that a good boot of the target recorded.
-func identity(r *RunSide, target string) *targets.Identity {
-	for _, b := range slices.Backward(r.State.Model.Boots) {
+func identity(m *results.Model, target string) *targets.Identity {
+	for _, b := range slices.Backward(m.Boots) {
 		if b.Lane == target && b.Result != nil && b.Result.Outcome == results.OK && b.Result.Record.Identity != nil {
 			return b.Result.Record.Identity
 		}
