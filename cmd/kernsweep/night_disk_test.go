@@ -1,12 +1,14 @@
 package main
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"kernsweep/targets/targetstest"
 )
@@ -104,12 +106,33 @@ func readOnlyDisk(t *testing.T, n *night, p place) {
 	if err := syscall.Unmount(p.runs, 0); err != nil {
 		t.Fatal(err)
 	}
-	// Status 1: errors were corrected, fsck(8).
-	if out, err := exec.Command(targetstest.Tool(t, "e2fsck", "/usr/sbin/e2fsck", "/sbin/e2fsck"), "-fy", disk).CombinedOutput(); err != nil && !strings.Contains(err.Error(), "status 1") {
-		t.Fatalf("e2fsck: %v: %s", err, out)
-	}
+	checkDisk(t, disk)
 	if err := syscall.Mount(disk, p.runs, "ext4", 0, ""); err != nil {
 		t.Fatal(err)
 	}
 	n.resumed(t, p)
+}
+
+// checkDisk mends a file system. The kernel may hold the device for a moment
+// after it was unmounted.
+func checkDisk(t *testing.T, disk string) {
+	t.Helper()
+	ctx, stop := context.WithTimeout(t.Context(), leftLimit)
+	defer stop()
+	again := time.NewTicker(200 * time.Millisecond)
+	defer again.Stop()
+	for {
+		out, err := exec.Command(targetstest.Tool(t, "e2fsck", "/usr/sbin/e2fsck", "/sbin/e2fsck"), "-fy", disk).CombinedOutput()
+		if err == nil || strings.Contains(err.Error(), "status 1") { // errors were corrected, fsck(8)
+			return
+		}
+		if !strings.Contains(string(out), "in use") {
+			t.Fatalf("e2fsck: %v: %s", err, out)
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("e2fsck: %v: %s", err, out)
+		case <-again.C:
+		}
+	}
 }
