@@ -122,8 +122,28 @@ func (a *app) root() *cobra.Command {
 	f.BoolVarP(&a.verbose, "verbose", "v", false, "log what is done to standard error")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return usage(wrongFlag(c, err)) })
 	root.AddCommand(&cobra.Command{Use: "testbeds", Short: "Every block and attribute of testbeds.hcl", Long: config.Reference()})
-	root.AddCommand(a.validateCmd(), a.fmtCmd(), a.planCmd(), a.leasing(a.runCmd()), a.leasing(a.resumeCmd()), a.leasing(a.rerunCmd()), a.reportCmd(), a.statusCmd(),
-		a.targetCmd(), a.execCmd(), a.leasing(a.consoleCmd()), a.leasing(a.bootCmd()), a.leasing(a.powerCmd()), a.versionCmd(), a.stopCmd(), a.watchCmd(), a.notifyCmd(), a.pruneCmd(), a.importCmd(), a.compareCmd())
+	root.AddCommand(
+		a.validateCmd(),
+		a.fmtCmd(),
+		a.planCmd(),
+		a.leasing(a.runCmd()),
+		a.leasing(a.resumeCmd()),
+		a.leasing(a.rerunCmd()),
+		a.statusCmd(),
+		a.watchCmd(),
+		a.stopCmd(),
+		a.reportCmd(),
+		a.compareCmd(),
+		a.importCmd(),
+		a.pruneCmd(),
+		a.targetCmd(),
+		a.execCmd(),
+		a.leasing(a.bootCmd()),
+		a.leasing(a.powerCmd()),
+		a.leasing(a.consoleCmd()),
+		a.notifyCmd(),
+		a.versionCmd(),
+	)
 	a.detachable(root, "run", "rerun", "resume")
 	strict(root)
 	a.completions(root)
