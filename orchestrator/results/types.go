@@ -92,6 +92,9 @@ const (
 	NoteEnded       = "ended"
 	NoteInterrupted = "interrupted" // ended, by the user or a signal
 	NoteQuarantined = "quarantined"
+	// A lane that somebody paused begins nothing until it goes on.
+	NotePaused = "paused"
+	NoteGoesOn = "goes on"
 )
 
 // Record is one line of the journal. Seq is the controller's receive order,
