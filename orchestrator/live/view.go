@@ -83,13 +83,9 @@ type LaneView struct {
 
 // event keeps what is worth a line; a reason that repeats itself is kept once.
 func (t *Tracker) event(rec results.Record) {
-	text := Line(rec)
-	if text == "" {
+	e, ok := EventOf(rec)
+	if !ok {
 		return
-	}
-	e := Event{At: rec.At, Lane: rec.Lane, Text: strings.TrimPrefix(text, Safe(rec.Lane)+": "), Seq: rec.Seq, Bad: bad(rec)}
-	if rec.Outcome == results.Skipped {
-		e.Text = Safe("trials skipped: " + rec.Reason)
 	}
 	if n := len(t.events); n > 0 && t.events[n-1].Lane == e.Lane && t.events[n-1].Text == e.Text {
 		return
