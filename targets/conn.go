@@ -86,6 +86,9 @@ type DialOptions struct {
 	// Note receives facts for the journal: an accepted host key, negotiated
 	// legacy algorithms. May be nil.
 	Note func(string)
+	// Server receives what the target's server shows of itself once it let us in;
+	// for this SFTP is tried. May be nil.
+	Server func(ServerFacts)
 }
 
 // DialFunc opens a Conn. Its error is a *LinkError.

@@ -61,15 +61,25 @@ type loader struct {
 	places  map[string][]string
 	kinds   map[string][]string // see schema
 	claims  []claim
-	loose   bool // numbers become text; see loosely
+	loose   bool              // numbers become text; see loosely
+	instead map[string][]byte // what is read instead of a file, by its name
 }
 
 func load(path string, vars map[string]string, env func(string) (string, bool), d drivers) (*Lab, Diagnostics) {
+	l, ds := loadAs(path, vars, env, d, nil)
+	if ds.HasErrors() {
+		return nil, ds
+	}
+	return l.lab, ds
+}
+
+// loadAs is load with other content for some files, and gives the whole state.
+func loadAs(path string, vars map[string]string, env func(string) (string, bool), d drivers, instead map[string][]byte) (*loader, Diagnostics) {
 	if env == nil {
 		env = func(string) (string, bool) { return "", false }
 	}
 	l := &loader{
-		findings: newFindings(), drivers: d, vars: vars, env: env,
+		findings: newFindings(), drivers: d, vars: vars, env: env, instead: instead,
 		src: map[string][]byte{}, meter: meter{left: maxWork}, lab: &Lab{Sources: map[string][]byte{}},
 		decl: map[string]map[string]*block{}, classes: map[string]*body{},
 	}
@@ -79,11 +89,7 @@ func load(path string, vars map[string]string, env func(string) (string, bool), 
 		newEvaluator(l)
 		l.build()
 	}
-	ds := l.sorted()
-	if ds.HasErrors() {
-		return nil, ds
-	}
-	return l.lab, ds
+	return l, l.sorted()
 }
 
 // build decodes the blocks, classes first.

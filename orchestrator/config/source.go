@@ -42,7 +42,7 @@ func Format(src []byte) []byte {
 // readAll reads the files that path names and parses them. It reports false
 // when there is nothing whole to go on with.
 func (l *loader) readAll(path string) bool {
-	names, err := l.list(path)
+	names, err := l.listed(path)
 	if err != nil {
 		l.broken = true
 		l.err(Pos{File: path}, "name a file, or a directory that holds *.hcl files with -f", "cannot read the configuration: %v", reason(err))
@@ -108,7 +108,7 @@ next:
 
 // read reads and parses one file, as far as that is safe.
 func (l *loader) read(name string) {
-	src, whole, err := readLimited(name)
+	src, whole, err := l.source(name)
 	if err != nil {
 		l.broken = true
 		l.err(Pos{File: name}, "name a text file that you may read", "cannot read the file: %v", reason(err))

@@ -65,6 +65,9 @@ func (d *Dialer) Dial(ctx context.Context, s targets.SSH, o targets.DialOptions)
 	if err != nil {
 		return nil, err
 	}
+	if o.Server != nil {
+		o.Server(c.facts(ctx))
+	}
 	return c, nil
 }
 
@@ -182,6 +185,7 @@ func (d *Dialer) handshake(ctx context.Context, w way, l *link, h host, o target
 		return nil, &targets.LinkError{Phase: phase, Refused: refused,
 			Err: fmt.Errorf("%s: %w", h, d.explainHandshake(ctx, limited, l, h, keys, a, err))}
 	}
+	l.key = keys.shown
 	if h.legacy && o.Note != nil {
 		if m, ok := c.(ssh.AlgorithmsConnMetadata); ok {
 			n := m.Algorithms()

@@ -26,6 +26,7 @@ type hostKeyCheck struct {
 	pinned    []ssh.PublicKey
 	preferred []string // host-key algorithms to ask for first
 	passed    atomic.Bool
+	shown     ssh.PublicKey // once passed
 	refusal   error
 }
 
@@ -61,6 +62,7 @@ func (c *hostKeyCheck) check(_ string, remote net.Addr, key ssh.PublicKey) error
 		c.refusal = fmt.Errorf("%w: %w", errHostKey, err)
 		return c.refusal
 	}
+	c.shown = key
 	c.passed.Store(true)
 	return nil
 }
@@ -101,8 +103,13 @@ func (c *hostKeyCheck) judge(remote net.Addr, key ssh.PublicKey) error {
 	if a.caOnly {
 		hint = "only a certificate authority is listed for this name, and the machine showed a plain key without a certificate; "
 	}
-	return c.unlessAfterBoot(key, fmt.Errorf("it is unknown: %s; %sthis line is missing from %s:\n%s\ncheck the fingerprint on the machine before you add it",
-		describe(key), hint, listFiles(c.known.files), missingLine(c.h.knownName(), key)), "none")
+	refusal := fmt.Errorf("it is unknown: %s; %sthis line is missing from %s:\n%s\ncheck the fingerprint on the machine before you add it",
+		describe(key), hint, listFiles(c.known.files), missingLine(c.h.knownName(), key))
+	if !a.caOnly && len(c.known.files) > 0 {
+		refusal = &UnknownKeyError{Machine: c.h.String(), Type: key.Type(), Fingerprint: ssh.FingerprintSHA256(key),
+			Line: missingLine(c.h.knownName(), key), File: c.known.files[0], err: refusal}
+	}
+	return c.unlessAfterBoot(key, refusal, "none")
 }
 
 // unlessAfterBoot returns refusal, except where the target allows a new key

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/crypto/ssh"
 )
 
 // link is the byte stream under one SSH connection. It keeps the first bytes
@@ -17,6 +19,7 @@ type link struct {
 	armed atomic.Bool
 
 	opened time.Time
+	key    ssh.PublicKey // the host key that was accepted, nil before
 
 	mu   sync.Mutex
 	head []byte

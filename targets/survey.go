@@ -1,0 +1,151 @@
+package targets
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	_ "embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+)
+
+//go:embed survey.sh
+var surveyScript string
+
+// maxSurvey bounds a survey's output, in bytes.
+const maxSurvey = 1 << 20
+
+// Found is a value and what it was inferred from. Without a value, Missing says why.
+type Found struct {
+	Value    string `json:"value,omitempty"`
+	Evidence string `json:"evidence,omitempty"`
+	Missing  string `json:"missing,omitempty"`
+}
+
+// String is the value, or "n/a (reason)".
+func (f Found) String() string {
+	switch {
+	case f.Value != "":
+		return f.Value
+	case f.Missing == "":
+		return "n/a (the machine does not tell)"
+	}
+	return "n/a (" + f.Missing + ")"
+}
+
+// ServerFacts are what an SSH server shows of itself.
+type ServerFacts struct {
+	Version string `json:"version,omitempty"`  // "SSH-2.0-dropbear_2022.83"
+	HostKey string `json:"host_key,omitempty"` // as in a .pub file
+	NoSFTP  string `json:"no_sftp,omitempty"`  // why there is none, "" when there is
+}
+
+// Topology counts what the kernel says of its CPUs; 0 is unknown.
+type Topology struct {
+	Sockets int `json:"sockets,omitempty"`
+	Cores   int `json:"cores,omitempty"`
+	Threads int `json:"threads,omitempty"`
+	Nodes   int `json:"numa_nodes,omitempty"`
+}
+
+// Survey is what one look at a machine found, for the one who adds it and for
+// those who ask later what has changed.
+type Survey struct {
+	Taken     time.Time   `json:"taken"` // by the controller's clock
+	Hostname  string      `json:"hostname,omitempty"`
+	UID       string      `json:"uid,omitempty"`
+	Running   BootRecord  `json:"running"`
+	Arch      Found       `json:"arch"` // GOARCH
+	ByteOrder Found       `json:"byte_order"`
+	Float     Found       `json:"float"`
+	Topology  Topology    `json:"topology"`
+	Knobs     []string    `json:"knobs,omitempty"` // of the scheduler, paths
+	Places    []Place     `json:"places,omitempty"`
+	Loaders   []Found     `json:"loaders,omitempty"` // boot loaders, the likeliest first
+	Methods   []Method    `json:"methods,omitempty"` // boot methods that could serve, the best first
+	Server    ServerFacts `json:"ssh_server"`
+	Clock     Found       `json:"clock"`
+	Distro    Found       `json:"distribution"`
+	BusyBox   Found       `json:"busybox"`
+	Watchdog  Found       `json:"watchdog"`
+	Container string      `json:"container,omitempty"` // evidence that it can boot no kernel; "" = none
+	Cut       string      `json:"cut,omitempty"`       // why the look is not whole, "" when it is
+	Notes     []string    `json:"notes,omitempty"`
+}
+
+// TakeSurvey looks at a machine with two commands. What they cannot find out is
+// missing with a reason; the error is the link's, or says that the machine answers
+// no command.
+func TakeSurvey(ctx context.Context, conn Conn) (*Survey, error) {
+	ev, err := Probe(ctx, conn)
+	if err != nil {
+		return nil, err
+	}
+	s := &Survey{Taken: time.Now()}
+	ev.Fill(&s.Running)
+	more, at, err := ask(ctx, conn)
+	if err != nil {
+		if more == nil {
+			return nil, err
+		}
+		s.Cut = err.Error()
+	}
+	r := surveyReader{Evidence: ev, more: more, s: s}
+	r.machine()
+	r.cpus()
+	r.places()
+	r.clock(at)
+	r.system()
+	r.loaders()
+	r.methods()
+	return s, nil
+}
+
+// ask runs the script, and says when its first word came. What came before the
+// time was up is given back with the error.
+func ask(ctx context.Context, conn Conn) (map[string][]byte, time.Time, error) {
+	var n [8]byte
+	_, _ = rand.Read(n[:]) // never fails
+	mark := hex.EncodeToString(n[:])
+	var out, errs bytes.Buffer
+	first := &firstTime{w: limited(&out, maxSurvey)}
+	exit, err := conn.Run(ctx, Cmd{
+		Argv: []string{"sh", "-s"}, Stdin: strings.NewReader("M=" + mark + "\n" + surveyScript),
+		Stdout: first, Stderr: limited(&errs, 4096),
+	})
+	files := map[string][]byte{}
+	for i, p := range bytes.Split(append([]byte("\n"), out.Bytes()...), []byte("\n@@"+mark+" ")) {
+		if name, body, _ := bytes.Cut(p, []byte("\n")); i > 0 {
+			files[string(name)] = body
+		}
+	}
+	_, whole := files["survey_end"]
+	switch {
+	case whole:
+		return files, first.at, nil // also when the link broke right after
+	case err != nil && len(files) == 0:
+		return nil, first.at, err
+	case err != nil && errors.Is(err, context.DeadlineExceeded):
+		err = errors.New("the time was up before it had told everything")
+	case err == nil:
+		err = fmt.Errorf("its answer is cut off after %d bytes (the shell %s)", out.Len(), exit)
+	}
+	return files, first.at, err
+}
+
+// firstTime notes when the first bytes came.
+type firstTime struct {
+	w  io.Writer
+	at time.Time
+}
+
+func (f *firstTime) Write(b []byte) (int, error) {
+	if f.at.IsZero() {
+		f.at = time.Now()
+	}
+	return f.w.Write(b)
+}
