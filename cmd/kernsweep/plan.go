@@ -13,6 +13,7 @@ import (
 
 	"kernsweep/orchestrator"
 	"kernsweep/orchestrator/config"
+	"kernsweep/orchestrator/glance"
 	"kernsweep/orchestrator/plan"
 	"kernsweep/orchestrator/report"
 )
@@ -49,11 +50,19 @@ func filterFlags(c *cobra.Command, to *plan.Filter) {
 
 func (a *app) planCmd() *cobra.Command {
 	var sel selection
+	var order bool
 	c := &cobra.Command{
-		Use:     "plan SWEEP",
-		Short:   "Print lanes, boots and trials in order, the time they take, and what is n/a and why",
-		Long:    "Print lanes, boots and trials in order, the time they take, and what is n/a and why.\nNothing is contacted. The same seed gives the same plan.",
-		Example: "  kernsweep plan quick\n  kernsweep plan overnight --target wl500gpv2 --seed 7\n  kernsweep plan overnight --until 07:00",
+		Use:   "plan SWEEP",
+		Short: "Show the night at a glance: a row for each lane, the time, and what stands against it",
+		Long: `Show the night at a glance: a row for each lane, what stands against it with the command for each, and when it
+would be over. Nothing is contacted. --order also prints every boot and trial in order, and each cell that is n/a;
+the same seed gives the same order.
+
+ABOUT is how long a lane takes, BY what says so: "runs" (earlier runs took as long), "part" (they tell of some of it),
+"file" (durations in the configuration) or "guess" (allowances for boots that nobody has seen). FITS are the blocks that
+are over before --until. BACK BY is what brings a target back after a crash or a hang: its power driver, the magic SysRq
+key, or nobody; a virtual target is started anew.`,
+		Example: "  kernsweep plan quick\n  kernsweep plan overnight --until 07:00\n  kernsweep plan overnight --target wl500gpv2 --seed 7 --order",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			lab, p, err := a.expand(args[0], sel)
@@ -64,19 +73,21 @@ func (a *app) planCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err = a.writePlan(lab, p, f, sel); err == nil && f.Nothing() != nil {
+			if err = a.writePlan(lab, p, f, sel, order); err == nil && f.Nothing() != nil {
 				err = usage(f.Nothing())
 			}
 			return errors.Join(err, a.notReady(lab, p))
 		},
 	}
 	sel.flags(c)
+	c.Flags().BoolVar(&order, "order", false, "also print every boot and trial in order, and each cell that is n/a")
 	return c
 }
 
-// writePlan prints a plan, and what of it fits where there is such a question.
-func (a *app) writePlan(lab *config.Lab, p *plan.Plan, f plan.Forecast, sel selection) error {
-	proposals := a.proposals(lab, p)
+// writePlan prints a plan, and what of it fits where there is such a question. The
+// glance comes last, where the eye is.
+func (a *app) writePlan(lab *config.Lab, p *plan.Plan, f plan.Forecast, sel selection, order bool) error {
+	proposals, g := a.proposals(lab, p), a.glance(lab, p, f, "run "+p.Sweep, false)
 	if a.json {
 		e := json.NewEncoder(report.Inert(a.out))
 		e.SetIndent("", "  ")
@@ -84,21 +95,29 @@ func (a *app) writePlan(lab *config.Lab, p *plan.Plan, f plan.Forecast, sel sele
 			*plan.Plan
 			Until     *plan.Forecast  `json:"until,omitempty"`
 			Proposals []plan.Proposal `json:"proposals,omitempty"` // repeat and boots, from earlier runs
-		}{Plan: p, Proposals: proposals}
+			Glance    glance.Glance   `json:"glance"`
+		}{Plan: p, Proposals: proposals, Glance: g}
 		if len(f.Lanes) > 0 {
 			doc.Until = &f
 		}
 		return e.Encode(doc)
 	}
-	err := p.WriteText(a.out)
+	write := p.WriteHead
+	if order {
+		write = p.WriteText
+	}
+	err := write(a.out)
 	if err == nil && !p.Design.NoiseFloor {
 		err = p.WriteProposals(a.out, proposals, a.pilotTakes(lab, p, sel.Filter))
 	}
-	if err != nil || len(f.Lanes) == 0 {
+	if err == nil && len(f.Lanes) > 0 {
+		err = f.WriteText(a.out)
+	}
+	if err != nil {
 		return err
 	}
 	fmt.Fprintln(a.out)
-	return f.WriteText(a.out)
+	return g.WriteText(a.out)
 }
 
 // expand loads the configuration and makes the plan of a sweep.
@@ -149,11 +168,18 @@ func (a *app) notReady(lab *config.Lab, p *plan.Plan) error {
 	return err
 }
 
+// missingMost is how many missing files are named.
+const missingMost = 8
+
 func missingImages(lab *config.Lab, p *plan.Plan) error {
 	missing := orchestrator.MissingImages(lab, p)
-	if len(missing) == 0 {
+	n := len(missing)
+	if n == 0 {
 		return nil
 	}
+	if n > missingMost {
+		missing = append(missing[:missingMost:missingMost], fmt.Sprintf("and %d more", n-missingMost))
+	}
 	return usage(fmt.Errorf("%d image files that this plan needs cannot be used:\n  %s\nthe virtual lab's are made by scripts/lab",
-		len(missing), strings.Join(missing, "\n  ")))
+		n, strings.Join(missing, "\n  ")))
 }

@@ -11,9 +11,7 @@ import (
 // order, the estimate, and what is n/a and why.
 func (p *Plan) WriteText(out io.Writer) error {
 	w := bufio.NewWriter(out)
-	fmt.Fprintf(w, "Sweep %s, seed %d: %s, %s, %s, %s (the longest lane decides)\n", p.Sweep, p.Seed,
-		count(len(p.Lanes), "lane"), count(p.Boots(), "boot"), count(p.Trials(), "trial"), p.Takes())
-	p.writeDesign(w)
+	p.writeHead(w)
 	for _, l := range p.Lanes {
 		p.writeLane(w, l)
 	}
@@ -30,6 +28,19 @@ func (p *Plan) WriteText(out io.Writer) error {
 		}
 	}
 	return w.Flush()
+}
+
+// WriteHead prints what the plan is of, and how it measures.
+func (p *Plan) WriteHead(out io.Writer) error {
+	w := bufio.NewWriter(out)
+	p.writeHead(w)
+	return w.Flush()
+}
+
+func (p *Plan) writeHead(w io.Writer) {
+	fmt.Fprintf(w, "Sweep %s, seed %d: %s, %s, %s, %s (the longest lane decides)\n", p.Sweep, p.Seed,
+		count(len(p.Lanes), "lane"), count(p.Boots(), "boot"), count(p.Trials(), "trial"), p.Takes())
+	p.writeDesign(w)
 }
 
 func (p *Plan) writeDesign(w io.Writer) {

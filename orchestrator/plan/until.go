@@ -138,14 +138,39 @@ func (f Forecast) WriteText(out io.Writer) error {
 		fmt.Fprintln(w, f.Said)
 	}
 	fmt.Fprintf(w, "until %s:", f.when())
-	for _, s := range f.Lanes {
-		if len(f.Lanes) > 1 {
+	lines := f.lines()
+	for _, s := range lines {
+		if len(lines) > 1 {
 			fmt.Fprint(w, "\n ")
 		}
-		fmt.Fprint(w, " "+s.text(f))
+		fmt.Fprint(w, " "+s)
 	}
 	fmt.Fprintln(w)
 	return w.Flush()
+}
+
+// lines say what fits, lanes of which the same is to be said in one.
+func (f Forecast) lines() []string {
+	const here = "\x00" // where the names go
+	names := map[string][]string{}
+	var order []string
+	for _, s := range f.Lanes {
+		name := s.Target
+		s.Target = here
+		text := s.text(f)
+		if names[text] == nil {
+			order = append(order, text)
+		}
+		names[text] = append(names[text], name)
+	}
+	for i, text := range order {
+		list := names[text]
+		if n := len(list); n > 4 {
+			list = []string{list[0], list[1], fmt.Sprintf("%d more", n-2)}
+		}
+		order[i] = strings.Replace(text, here, strings.Join(list, ", "), 1)
+	}
+	return order
 }
 
 func (s Share) text(f Forecast) string {
