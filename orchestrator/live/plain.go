@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 	"time"
+	"unicode"
 
 	"kernsweep/orchestrator/results"
 )
@@ -87,13 +88,14 @@ func judgedLine(rec results.Record) string {
 }
 
 // Safe makes control characters visible, so that device output cannot drive a
-// terminal.
+// terminal: also those that change the order of letters, join them, or cannot be
+// seen, of which no two terminals think the same.
 func Safe(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\t' {
 			return ' '
 		}
-		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 {
+		if unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co, unicode.Variation_Selector) {
 			return '·'
 		}
 		return r

@@ -22,6 +22,7 @@ type Lane struct {
 // Tracker follows a run through its records. It is not safe for concurrent use.
 type Tracker struct {
 	began  time.Time // this session
+	newest time.Time // record
 	note   string    // the newest KindRun record's
 	order  []string
 	lanes  map[string]*laneState
@@ -57,20 +58,29 @@ func NewTracker(began time.Time, lanes []Lane) *Tracker {
 func (t *Tracker) plan(lanes []Lane) {
 	t.order, t.lanes = nil, map[string]*laneState{}
 	for _, l := range lanes {
-		t.order = append(t.order, l.Name)
-		t.lanes[l.Name] = &laneState{Lane: l, outcomes: map[results.Outcome]int{}, seen: map[results.SlotKey]results.Outcome{},
-			doing: "waiting", state: Waiting}
+		t.add(l)
 	}
+}
+
+func (t *Tracker) add(l Lane) {
+	t.order = append(t.order, l.Name)
+	t.lanes[l.Name] = &laneState{Lane: l, outcomes: map[results.Outcome]int{}, seen: map[results.SlotKey]results.Outcome{},
+		doing: "waiting", state: Waiting}
 }
 
 // Observe takes one record in.
 func (t *Tracker) Observe(rec results.Record) {
+	t.newest = rec.At
 	t.event(rec)
 	if rec.Kind == results.KindRun {
 		t.session(rec)
 		return
 	}
 	l := t.lanes[rec.Lane]
+	if l == nil && rec.Lane != "" && rec.Kind == results.KindLane { // nobody could read its plan
+		t.add(Lane{Name: rec.Lane})
+		l = t.lanes[rec.Lane]
+	}
 	if l == nil {
 		return
 	}

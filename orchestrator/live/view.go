@@ -110,6 +110,9 @@ func bad(rec results.Record) bool {
 func (t *Tracker) View(now time.Time, held bool) View {
 	v := View{State: t.state(held), Outcomes: map[results.Outcome]int{}, Began: t.began,
 		Events: append([]Event{}, t.events[max(0, len(t.events)-maxEvents):]...)}
+	if v.State != Executing && v.State != Starting {
+		now = t.newest // what nobody executes ages no more
+	}
 	v.ElapsedS = max(now.Sub(t.began).Seconds(), 0)
 	if left, ok := t.Left(now); ok && v.State == Executing {
 		v.LeftS = seconds(left)
