@@ -34,7 +34,7 @@ func (a *app) completions(root *cobra.Command) {
 	// By the command's path without "kernsweep".
 	places := map[string][]words{
 		"plan": {sweeps}, "run": {sweeps}, "resume": {runs}, "rerun": {runs}, "report": {runs}, "status": {runs}, "stop": {runs}, "watch": {runs},
-		"exec": {targets}, "console": {targets}, "boot": {targets, kernels}, "power": {targets, fixed("on", "off", "cycle")},
+		"exec": {targets}, "shell": {targets}, "console": {targets}, "boot": {targets, kernels}, "power": {targets, fixed("on", "off", "cycle")},
 		"target probe": {targets}, "target doctor": {targets}, "notify test": {sweeps}, "prune": {}, "compare": {runs, runs}, "validate": {}, "version": {}, "target list": {},
 	}
 	flags := map[string]words{"target": targets, "kernel": kernels, "workload": workloads}

@@ -138,6 +138,7 @@ func (a *app) root() *cobra.Command {
 		a.pruneCmd(),
 		a.targetCmd(),
 		a.execCmd(),
+		a.shellCmd(),
 		a.leasing(a.bootCmd()),
 		a.leasing(a.powerCmd()),
 		a.leasing(a.consoleCmd()),
