@@ -96,7 +96,7 @@ func Free(dir string) int64 {
 		var st syscall.Statfs_t
 		err := syscall.Statfs(abs, &st)
 		if err == nil {
-			return int64(st.Bavail) * st.Bsize
+			return int64(st.Bavail) * int64(st.Bsize)
 		}
 		if abs == filepath.Dir(abs) {
 			return -1

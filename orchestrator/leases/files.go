@@ -11,8 +11,6 @@ import (
 	"strings"
 	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 const (
@@ -77,7 +75,7 @@ func (f *Folder) loadFile(path string) (state, error) {
 	case s.Format != format || s.Key == "" || s.Holder != nil && s.Holder.ID == "":
 		s = state{Damaged: "its file was no lease"}
 	}
-	s.seen = sight{content: string(b), inode: st.Ino, mtime: st.Mtim.Nano()}
+	s.seen = sight{content: string(b), inode: st.Ino, mtime: changed(&st)}
 	for i := range s.Queue {
 		s.Queue[i].plain()
 	}
@@ -193,7 +191,7 @@ func publish(path string, b []byte) error {
 	if err != nil {
 		return err
 	}
-	err = unix.Renameat2(unix.AT_FDCWD, tmp, unix.AT_FDCWD, path, unix.RENAME_NOREPLACE)
+	err = renameNew(tmp, path)
 	if err == nil {
 		return nil
 	}

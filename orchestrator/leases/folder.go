@@ -116,7 +116,7 @@ func (f *Folder) create() error {
 	if err := os.Chmod(tmp, 0o777); err != nil {
 		return err
 	}
-	err = unix.Renameat2(unix.AT_FDCWD, tmp, unix.AT_FDCWD, f.dir, unix.RENAME_NOREPLACE)
+	err = renameNew(tmp, f.dir)
 	switch {
 	case errors.Is(err, fs.ErrExist):
 		return nil // another process was faster

@@ -1,10 +1,6 @@
 package leases
 
-import (
-	"time"
-
-	"golang.org/x/sys/unix"
-)
+import "time"
 
 // times of the protocol. Tests make them shorter.
 type times struct {
@@ -26,15 +22,9 @@ func usualTimes() times {
 // clock is how a folder tells the time.
 type clock struct {
 	now  func() time.Time     // the wall clock, with Go's monotonic reading
-	boot func() time.Duration // CLOCK_BOOTTIME
+	boot func() time.Duration // since the machine's start, sleep included
 }
 
 func realClock() clock {
-	return clock{now: time.Now, boot: func() time.Duration {
-		var ts unix.Timespec
-		if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
-			_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts) // kernels before 2.6.39 have only this
-		}
-		return time.Duration(ts.Nano())
-	}}
+	return clock{now: time.Now, boot: sinceBoot}
 }

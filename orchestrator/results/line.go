@@ -134,7 +134,7 @@ func (d *decoder) line(line []byte) (Record, error) {
 	if err != nil {
 		return Record{}, fmt.Errorf("%w: %w", errForeign, err)
 	}
-	if r.Seq < 1 || r.Seq > maxSeq || r.LaneSeq < 0 || r.LaneSeq > r.Seq || (r.Lane == "") != (r.LaneSeq == 0) {
+	if r.Seq < 1 || int64(r.Seq) > maxSeq || r.LaneSeq < 0 || r.LaneSeq > r.Seq || (r.Lane == "") != (r.LaneSeq == 0) {
 		return Record{}, fmt.Errorf("%w: its sequence numbers make no sense", errForeign)
 	}
 	return r, nil

@@ -92,7 +92,7 @@ func (s *Store) room(need int64, files int) error {
 	if err := syscall.Statfs(s.dir, &st); err != nil {
 		return fmt.Errorf("store %s: %w", s.dir, err)
 	}
-	if free := int64(st.Bavail) * st.Bsize; free < need+spare {
+	if free := int64(st.Bavail) * int64(st.Bsize); free < need+spare {
 		return fmt.Errorf("store %s: %d image files of %s have to be kept there, and only %s are free: make room (kernsweep prune --dry-run shows what could go), or choose another folder with --runs",
 			s.dir, files, Bytes(need), Bytes(free))
 	}

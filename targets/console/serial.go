@@ -95,48 +95,6 @@ func openPort(device string, l Line, f format) (*serialPort, error) {
 	return p, nil
 }
 
-// setPort makes the line raw, sets it, and empties the receiver. Its DTR stays up when the
-// port is closed, since some devices reset by it.
-func setPort(fd int, l Line, f format) error {
-	t, err := unix.IoctlGetTermios(fd, unix.TCGETS2)
-	if err != nil {
-		return fmt.Errorf("serial port: reading its settings: %w", err)
-	}
-	t.Iflag = unix.IGNPAR // a break is a NUL byte, wrong parity is let through
-	t.Oflag, t.Lflag = 0, 0
-	t.Cc[unix.VMIN], t.Cc[unix.VTIME] = 1, 0
-	if l.Baud == 0 {
-		l.Baud = 115200
-	}
-	if f.data == 0 {
-		f = format{8, 'N', 1}
-	}
-	// Any speed goes by BOTHER (ioctl_tty(2)), also one without a name.
-	t.Cflag = unix.CREAD | unix.CLOCAL | unix.BOTHER |
-		[...]uint32{unix.CS5, unix.CS6, unix.CS7, unix.CS8}[f.data-5] |
-		map[byte]uint32{'E': unix.PARENB, 'O': unix.PARENB | unix.PARODD,
-			'S': unix.PARENB | unix.CMSPAR, 'M': unix.PARENB | unix.PARODD | unix.CMSPAR}[f.parity]
-	t.Ispeed, t.Ospeed = uint32(l.Baud), uint32(l.Baud)
-	if f.stop == 2 {
-		t.Cflag |= unix.CSTOPB
-	}
-	switch l.Flow {
-	case "rtscts":
-		t.Cflag |= unix.CRTSCTS
-	case "xonxoff":
-		t.Iflag |= unix.IXON | unix.IXOFF
-		t.Cc[unix.VSTART], t.Cc[unix.VSTOP] = 0x11, 0x13
-	}
-	if err := unix.IoctlSetTermios(fd, unix.TCSETS2, t); err != nil {
-		return fmt.Errorf("serial port: it does not take %d baud, %d%c%d: %w", l.Baud, f.data, f.parity, f.stop, err)
-	}
-	if got, err := unix.IoctlGetTermios(fd, unix.TCGETS2); err == nil && off(int(got.Ospeed), l.Baud) {
-		return fmt.Errorf("serial port: it runs at %d baud when told %d", got.Ospeed, l.Baud)
-	}
-	_ = unix.IoctlSetInt(fd, unix.TCFLSH, unix.TCIFLUSH) // old bytes belong to no boot
-	return nil
-}
-
 // off says that two speeds differ by more than the 3 % that a UART bears.
 func off(got, want int) bool { return got*100 < want*97 || got*100 > want*103 }
 

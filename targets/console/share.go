@@ -74,12 +74,6 @@ func Offer(runs, target, who string) (*Share, error) {
 	return s, nil
 }
 
-// socketPath names a socket through the open folder: a socket's path is at most
-// 107 bytes long (unix(7)), and the folder's may be longer.
-func socketPath(dir *os.File, target string) string {
-	return fmt.Sprintf("/proc/self/fd/%d/%s.sock", dir.Fd(), target)
-}
-
 func dialShare(runs, target string) (net.Conn, error) {
 	dir, err := os.Open(filepath.Join(runs, shareFolder))
 	if err != nil {

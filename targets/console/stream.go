@@ -48,13 +48,13 @@ func isPort(s string) bool {
 
 // dial connects to a console server. One that lost its supply is noticed after
 // deadTime, whether or not something was sent (tcp(7): keepalive,
-// TCP_USER_TIMEOUT).
+// deadOption).
 func dial(ctx context.Context, address string) (net.Conn, error) {
 	d := net.Dialer{
 		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: deadTime / 2, Interval: deadTime / 6, Count: 3},
 		Control: func(_, _ string, c syscall.RawConn) error {
 			return c.Control(func(fd uintptr) { // without it only the keepalives remain
-				_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(deadTime.Milliseconds()))
+				_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, deadOption, int(deadTime/deadUnit))
 			})
 		},
 	}

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"os"
 
-	"golang.org/x/sys/unix"
-
 	"kernsweep/targets"
 )
 
@@ -15,11 +13,10 @@ func openInitrd(i targets.Image) (*os.File, error) {
 	if i.Initrd == "" {
 		return nil, nil
 	}
-	fd, err := unix.MemfdCreate("initrd", unix.MFD_CLOEXEC)
+	out, err := memoryFile("initrd")
 	if err != nil {
-		return nil, fmt.Errorf("initrd: memfd_create: %w", err)
+		return nil, err
 	}
-	out := os.NewFile(uintptr(fd), "initrd")
 	if err := i.WriteInitrd(out); err != nil {
 		out.Close()
 		return nil, fmt.Errorf("%w (scripts/lab makes the virtual lab's images)", err)

@@ -61,7 +61,7 @@ func tryKVM(ctx context.Context, e emulation, kernel string) error {
 		"-kernel", kernel, "-append", everyKernel+" root=/dev/none")
 	var out tail
 	cmd.Stdout, cmd.Stderr = &out, &out
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	cmd.SysProcAttr = endsWithUs()
 	p := &process{program: e.program, exited: make(chan struct{})}
 	if err := p.supervise(cmd); err != nil {
 		return err

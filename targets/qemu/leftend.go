@@ -15,8 +15,6 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"kernsweep/targets/localproc"
 )
 
@@ -205,15 +203,12 @@ func peerOf(c net.Conn) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	var cred *unix.Ucred
+	var pid int
 	var bad error
-	if err := raw.Control(func(fd uintptr) { cred, bad = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) }); err != nil {
+	if err := raw.Control(func(fd uintptr) { pid, bad = peerPID(int(fd)) }); err != nil {
 		return 0, err
 	}
-	if bad != nil {
-		return 0, bad
-	}
-	return int(cred.Pid), nil
+	return pid, bad
 }
 
 // gone waits until the process is.

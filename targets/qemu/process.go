@@ -12,8 +12,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // process is one QEMU process, from start to the end of its console.
@@ -39,6 +37,9 @@ func startProcess(argv []string, pkg string, initrd *os.File, out *hub, trace *l
 			trace.remove()
 		}
 	}()
+	if err := canGuard(); err != nil {
+		return nil, err
+	}
 	path, err := exec.LookPath(argv[0])
 	if err != nil {
 		return nil, fmt.Errorf("%w; install it with: apt-get install %s", err, pkg)
@@ -63,7 +64,7 @@ func startProcess(argv []string, pkg string, initrd *os.File, out *hub, trace *l
 		cmd.ExtraFiles = append(cmd.ExtraFiles, initrd)
 	}
 	// Its own group: Ctrl-C on the terminal is for kernsweep, which decides.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	cmd.SysProcAttr = endsWithUs()
 	if err := p.supervise(cmd); err != nil {
 		serial.Close()
 		control.Close()
@@ -182,7 +183,7 @@ func (p *process) refusedImage() bool {
 
 // socketPair gives a connected pair: our end, and the end for the process.
 func socketPair(name string) (net.Conn, *os.File, error) {
-	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	fds, err := connected()
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s socket: %w", name, err)
 	}
