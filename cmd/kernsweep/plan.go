@@ -43,7 +43,7 @@ func (s *selection) flags(c *cobra.Command) {
 // filterFlags are the flags that choose part of a plan.
 func filterFlags(c *cobra.Command, to *plan.Filter) {
 	f := c.Flags()
-	f.StringArrayVar(&to.Targets, "target", nil, "only this target (repeatable)")
+	f.StringArrayVar(&to.Targets, "target", nil, "only these targets: name, glob, class:NAME, label:NAME, with \"!\" before it not those (repeatable)")
 	f.StringArrayVar(&to.Kernels, "kernel", nil, "only this kernel (repeatable)")
 	f.StringArrayVar(&to.Workloads, "workload", nil, "only this workload: KIND, KIND.NAME or NAME (repeatable)")
 }
@@ -141,7 +141,11 @@ func (a *app) expand(sweep string, sel selection) (*config.Lab, *plan.Plan, erro
 	if seed == 0 {
 		seed = drawSeed()
 	}
-	p, err := sel.changed.Expand(lab, s, seed, sel.Filter, a.history())
+	filter, err := a.chosen(lab, sel.Filter)
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := sel.changed.Expand(lab, s, seed, filter, a.history())
 	if err != nil {
 		if p != nil {
 			_ = p.WriteText(a.err)

@@ -40,6 +40,10 @@ func (a *app) proposals(lab *config.Lab, p *plan.Plan) []plan.Proposal {
 
 // pilotTakes is how long a pilot of a plan's sweep would take, in words.
 func (a *app) pilotTakes(lab *config.Lab, p *plan.Plan, f plan.Filter) string {
+	f, err := a.chosen(lab, f)
+	if err != nil {
+		return "a small run of all cells"
+	}
 	pilot, err := plan.Pilot().Expand(lab, lab.Sweep(p.Sweep), p.Seed, f, a.history())
 	if err != nil {
 		return "a small run of all cells"

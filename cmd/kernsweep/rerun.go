@@ -135,6 +135,9 @@ func (a *app) selectRerun(lab *config.Lab, r *rerun) (*plan.Plan, error) {
 	if r.whole, err = orchestrator.Planned(r.run, r.state.Model); err != nil {
 		return nil, usage(err)
 	}
+	if err := r.choose(lab); err != nil {
+		return nil, err
+	}
 	if r.more > 0 {
 		return a.addBlocks(lab, r)
 	}

@@ -71,7 +71,7 @@ func (l *Lab) matching(pattern string) ([]*Target, error) {
 
 // glob is a shell's pattern; an empty name matches nothing.
 func glob(pattern, name string) bool {
-	ok, err := path.Match(pattern, name)
+	ok, err := path.Match(strings.ReplaceAll(pattern, "[!", "[^"), name)
 	return ok && err == nil && name != ""
 }
 
