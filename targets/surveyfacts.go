@@ -99,36 +99,48 @@ func (s *Survey) sftpText() Found {
 	return Found{Value: "no, files go over a plain channel", Evidence: s.Server.NoSFTP}
 }
 
-// placeText lists the folders that programs can be put into, and those that not.
+// placeText lists the folders that programs can be put into, those of one file
+// system together, and as evidence those that not.
 func (s *Survey) placeText() Found {
-	var good, bad, why []string
+	var order, bad []string
+	good := map[string][]string{}
 	for _, p := range s.Places {
 		if !p.Usable() {
 			bad = append(bad, p.Dir+" ("+p.fault()+")")
 			continue
 		}
-		room := "room unknown"
-		if p.FreeKB >= 0 {
-			room = fmt.Sprintf("%d MiB free", p.FreeKB/1024)
+		what := p.room()
+		if good[what] == nil {
+			order = append(order, what)
 		}
-		kept := map[string]string{"yes": "survives a reboot", "no": "gone after a reboot", "": "a reboot may empty it"}[p.Survives]
-		good = append(good, fmt.Sprintf("%s (%s, %s)", p.Dir, room, kept))
-		why = append(why, p.Dir+": "+p.Why)
+		good[what] = append(good[what], p.Dir)
 	}
-	f := Found{Value: strings.Join(good, ", "), Evidence: strings.Join(why, "; ")}
-	if len(good) == 0 {
-		f.Missing = "no folder takes a program and runs it"
+	var f Found
+	for _, what := range order {
+		f.Value += "; " + strings.Join(good[what], " ") + ": " + what
 	}
-	if len(s.Places) == 0 {
+	f.Value, f.Evidence = strings.TrimPrefix(f.Value, "; "), "a program written and run there, /proc/mounts, df"
+	switch {
+	case len(s.Places) == 0 && s.Cut != "":
+		f.Missing = s.Cut
+	case len(s.Places) == 0:
 		f.Missing = "none was tried"
-		if s.Cut != "" {
-			f.Missing = s.Cut
-		}
-	}
-	if len(bad) > 0 {
-		f.Evidence = strings.TrimPrefix(f.Evidence+"; not: "+strings.Join(bad, ", "), "; ")
+	case len(order) == 0:
+		f.Missing = "no folder takes a program and runs it: " + strings.Join(bad, ", ")
+	case len(bad) > 0:
+		f.Evidence += "; not: " + strings.Join(bad, ", ")
 	}
 	return f
+}
+
+// room says how much is free, and whether it stays.
+func (p Place) room() string {
+	free := "room unknown"
+	if p.FreeKB >= 0 {
+		free = fmt.Sprintf("%d MiB free", p.FreeKB/1024)
+	}
+	kept := map[string]string{"yes": "survives a reboot", "no": "gone after a reboot", "": "may be gone after a reboot"}[p.Survives]
+	return fmt.Sprintf("%s, %s (%s)", free, kept, p.Why)
 }
 
 func (p Place) fault() string {

@@ -71,7 +71,7 @@ func (r *surveyReader) survives(mounts []Mount, dir string) (answer, why string)
 		}
 	}
 	if m.Path == "/" && (dir == "/tmp" || dir == "/run") {
-		return "", m.Type + " at /, and many systems empty " + dir + " when they start"
+		return "", m.Type + " at /, and many systems empty it when they start"
 	}
 	return "yes", m.Type + " at " + m.Path
 }

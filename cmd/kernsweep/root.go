@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
@@ -170,13 +169,9 @@ func (a *app) load() (*config.Lab, error) {
 
 // loadAll is load, and gives the warnings back.
 func (a *app) loadAll() (*config.Lab, []config.Diagnostic, error) {
-	vars := map[string]string{}
-	for _, v := range a.vars {
-		name, value, ok := strings.Cut(v, "=")
-		if !ok || name == "" {
-			return nil, nil, usage(fmt.Errorf("--var %s: write name=value", v))
-		}
-		vars[name] = value
+	vars, err := a.variables()
+	if err != nil {
+		return nil, nil, err
 	}
 	lab, diags := config.Load(a.file, vars, a.env)
 	if diags.HasErrors() {

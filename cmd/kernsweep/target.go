@@ -27,7 +27,7 @@ func (a *app) targetCmd() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(a.targetListCmd(), a.targetProbeCmd(), a.leasing(a.targetDoctorCmd()))
+	c.AddCommand(a.targetListCmd(), a.targetAddCmd(), a.targetProbeCmd(), a.leasing(a.targetDoctorCmd()))
 	return c
 }
 

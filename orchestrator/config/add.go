@@ -100,6 +100,28 @@ func (a *Adder) Classes() []string {
 	return out
 }
 
+// At is the place of an attribute or block in the block of a target or in its
+// classes, by its name, or by the names of a block and of an attribute in it; the
+// target's own place when none of them says it.
+func (a *Adder) At(target string, path ...string) Pos {
+	b := a.l.decl["target"][target]
+	if b == nil {
+		return Pos{File: a.path}
+	}
+	p, in := b.pos, a.l.inherit(b, nil)
+	for _, name := range path {
+		if at := in.attrs[name]; at != nil {
+			return at.pos
+		}
+		next := in.find(name)
+		if next == nil {
+			return p
+		}
+		p, in = next.pos, next.body
+	}
+	return p
+}
+
 // Addition is a block that was put in and found valid.
 type Addition struct {
 	Lab    *Lab    // with the target
@@ -115,7 +137,7 @@ type Addition struct {
 // Add puts a block in, and loads the whole anew as it would be then. The
 // Addition is nil when the diagnostics hold an error. Nothing is written.
 func (a *Adder) Add(b NewTarget) (*Addition, Diagnostics) {
-	text := b.text()
+	text := b.String()
 	now, at := insert(a.old, text)
 	l, ds := loadAs(a.path, a.vars, a.env, allDrivers(), map[string][]byte{a.file: now})
 	if ds.HasErrors() {

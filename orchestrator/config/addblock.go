@@ -24,11 +24,14 @@ type NewTarget struct {
 // Line is an attribute, or a block that holds some.
 type Line struct {
 	Name    string
-	Value   any    // string, int or []string; nil: a block
+	Value   any    // string, int, []string or Expr; nil: a block
 	Label   string // of a block
 	Inside  []Line // of a block
 	Comment string // why: after an attribute, before a block
 }
+
+// Expr is a value that stands as it is, such as a reference.
+type Expr string
 
 // Missing is something to be filled in: a sentence, and lines to go by.
 type Missing struct {
@@ -36,8 +39,8 @@ type Missing struct {
 	Like []Line
 }
 
-// text is the block in the canonical layout.
-func (n NewTarget) text() string {
+// String is the block in the canonical layout.
+func (n NewTarget) String() string {
 	var b strings.Builder
 	b.WriteString("target " + strconv.Quote(n.Name) + " {\n")
 	for _, c := range n.Head {
@@ -94,6 +97,8 @@ func (l Line) write(b *strings.Builder) {
 func written(v any) string {
 	var c cty.Value
 	switch v := v.(type) {
+	case Expr:
+		return string(v)
 	case int:
 		c = cty.NumberIntVal(int64(v))
 	case []string:
