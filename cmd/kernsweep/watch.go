@@ -4,14 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"kernsweep/orchestrator/live"
-	"kernsweep/orchestrator/plan"
 	"kernsweep/orchestrator/report"
 	"kernsweep/orchestrator/results"
 )
@@ -21,12 +18,22 @@ const watchTick = 500 * time.Millisecond // between looks at a journal
 func (a *app) watchCmd() *cobra.Command {
 	return &cobra.Command{
 		Use:   "watch [RUN]",
-		Short: "Follow a run that another process executes, a line per event, until it ends",
-		Long: `Follow a run that another process executes, a line per event, until it ends. RUN is a name, a unique beginning
-of one, a path, or "latest", which it is where nothing is said. The run is not disturbed: its journal is read, and
-Ctrl-C ends the watching only. With --json each record of the journal is printed as it is, a line each.
+		Short: "Follow a run that another process executes: a live view on a terminal, else a line per event",
+		Long: `Follow a run that another process executes. RUN is a name, a unique beginning of one, a path, or "latest", which
+it is where nothing is said.
 
-Exit status: 0 the run ended or was stopped, 3 its controller died and it waits for resume.`,
+On a terminal: a row per lane with what it does, for how long and how much is left, its outcomes so far, and what
+it said last. Enter shows the console of a lane, l its log; s skips a trial, S a kernel, p pauses a lane, Q gives a
+target up, x stops the run, and each of these asks first; ? lists the keys. q or Ctrl-C ends the watching only. When
+the run has ended the view stays until q.
+
+Elsewhere, with TERM=dumb or with --no-color: one line per event, until the run ends. With --json each record of the
+journal is printed as it is, a line each.
+
+The targets are not disturbed: what is shown is what the controller has recorded. Of a run that nobody executes the
+status is printed, and that is all.
+
+Exit status: 0 the run ended, was stopped, or goes on after q, 3 its controller died and it waits for resume.`,
 		Example: "  kernsweep watch\n  kernsweep watch latest --json",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -45,87 +52,57 @@ func (a *app) watch(ctx context.Context, run *results.Run) error {
 	if err != nil {
 		return usage(err)
 	}
+	goesOn := s.State == "running" || s.State == "starting"
+	if in, out, ok := a.whole(); ok && goesOn {
+		return a.watchScreen(ctx, run, in, out)
+	}
 	if !a.json {
 		a.printStatus(s, true)
 	}
-	w := &watcher{run: run, observe: a.watching(run)}
-	live, err := w.look()
+	return a.watchLines(ctx, run)
+}
+
+// watchLines prints what is recorded until the run ends.
+func (a *app) watchLines(ctx context.Context, run *results.Run) error {
+	w := live.Watch(run)
+	show := a.showing(w)
 	tick := time.NewTicker(watchTick)
 	defer tick.Stop()
-	for err == nil && live {
+	for first := true; ; first = false {
+		recs, err := w.Look()
+		if err != nil {
+			return &statusError{exitInfra, err}
+		}
+		for _, rec := range recs {
+			if !first { // past ones only count
+				show(rec)
+			}
+		}
+		if v := w.View(time.Now()); v.State != live.Executing && v.State != live.Starting {
+			return a.watched(run, v.State)
+		}
 		select {
 		case <-tick.C:
-			live, err = w.look()
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
 	}
-	if err != nil {
-		return &statusError{exitInfra, err}
-	}
-	if w.state == "died without a word" {
+}
+
+// watched says how a run that nobody executes any more stands.
+func (a *app) watched(run *results.Run, state live.State) error {
+	if state == live.ControlDied {
 		return &statusError{exitInfra, fmt.Errorf("the controller of run %s died; %s goes on", run.Name(), a.command("resume", run))}
 	}
-	fmt.Fprintf(a.err, "run %s: %s; %s has what was measured\n", run.Name(), w.state, a.command("report", run))
+	fmt.Fprintf(a.err, "run %s: %s; %s has what was measured\n", run.Name(), state, a.command("report", run))
 	return nil
 }
 
-// watching is who shows the records; past ones only count.
-func (a *app) watching(run *results.Run) func(rec results.Record, past bool) {
+// showing is who shows a record.
+func (a *app) showing(w *live.Watching) func(results.Record) {
 	if a.json {
 		e := json.NewEncoder(report.Inert(a.out))
-		return func(rec results.Record, past bool) {
-			if !past {
-				_ = e.Encode(rec) // an output that takes no more is the command's error
-			}
-		}
+		return func(rec results.Record) { _ = e.Encode(rec) } // an output that takes no more is the command's error
 	}
-	var p plan.Plan
-	_, _ = run.ReadPlan(&p) // without it the time left is not known
-	t := live.NewTracker(time.Now(), rows(&p))
-	view := &live.Plain{W: a.out, Tracker: t}
-	return func(rec results.Record, past bool) {
-		if past {
-			t.Observe(rec)
-		} else {
-			view.Observe(rec)
-		}
-	}
-}
-
-// watcher reads a journal as it grows.
-type watcher struct {
-	run     *results.Run
-	observe func(rec results.Record, past bool)
-
-	begun bool
-	size  int64
-	seq   int // of the last record shown
-	state string
-}
-
-// look shows what is new, and says whether more may come. Who holds the run is
-// asked first: what was recorded before it let go is read after.
-func (w *watcher) look() (more bool, err error) {
-	_, held := w.run.HeldBy()
-	info, err := os.Stat(filepath.Join(w.run.Dir(), "journal.jsonl"))
-	if err != nil {
-		return false, fmt.Errorf("run %s: its journal cannot be read any more: %w", w.run.Name(), err)
-	}
-	if w.begun && held && info.Size() == w.size {
-		return true, nil
-	}
-	j, err := w.run.Journal()
-	if err != nil {
-		return false, err
-	}
-	for _, rec := range j.Records {
-		if rec.Seq > w.seq {
-			w.seq = rec.Seq
-			w.observe(rec, !w.begun)
-		}
-	}
-	w.begun, w.size = true, info.Size()
-	w.state = sessionState(w.run, results.Load(j.Records))
-	return held && (w.state == "running" || w.state == "starting"), nil
+	return w.Plain(a.out).Print
 }

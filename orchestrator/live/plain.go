@@ -111,9 +111,14 @@ type Plain struct {
 	skipped map[string]string // lane -> the reason its last skipped trial gave
 }
 
-// Observe prints a record.
+// Observe takes a record in and prints it.
 func (p *Plain) Observe(rec results.Record) {
 	p.Tracker.Observe(rec)
+	p.Print(rec)
+}
+
+// Print prints a record that the tracker has observed.
+func (p *Plain) Print(rec results.Record) {
 	s := Line(rec)
 	if s == "" || s == p.last {
 		return

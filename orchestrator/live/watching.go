@@ -2,6 +2,7 @@ package live
 
 import (
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -51,6 +52,9 @@ func (w *Watching) Look() ([]results.Record, error) {
 
 // Held says whether a process executed the run when Look looked.
 func (w *Watching) Held() bool { return w.held }
+
+// Plain prints on out what Look has read.
+func (w *Watching) Plain(out io.Writer) *Plain { return &Plain{W: out, Tracker: w.tracker} }
 
 // View is how the run stands, as far as Look has read.
 func (w *Watching) View(now time.Time) View {
