@@ -172,6 +172,8 @@ type Failure struct {
 	LastLines []string        `json:"last_lines,omitempty"`
 	Again     string          `json:"again"`           // the command that repeats it
 	Count     int             `json:"count,omitempty"` // how many alike, when more than one
+	Boot      int             `json:"boot,omitempty"`  // its number, or that of the first trial; 0: no one boot's
+	At        time.Time       `json:"at,omitzero"`     // when the first was known
 }
 
 // Note is a note of the journal.

@@ -14,14 +14,14 @@ func (b *builder) failures() []Failure {
 	for _, t := range b.doc.Targets {
 		if t.Quarantined != "" {
 			out = append(out, Failure{Target: t.Name, What: "lane quarantined", Outcome: results.Lost,
-				Reason: t.Quarantined, Again: b.again(t.Name, "", "")})
+				Reason: t.Quarantined, Again: b.again(t.Name, "", ""), At: b.m.Lane(t.Name).Ended})
 		}
 	}
 	for _, x := range b.final {
 		r := x.Result
 		if r.Outcome == results.BootFailed || r.Outcome == results.Lost {
 			out = merge(out, Failure{Target: x.Lane, Kernel: r.Kernel, What: fmt.Sprintf("boot %d", x.Number), Outcome: r.Outcome,
-				Stage: r.Stage, Reason: r.Reason, LastLines: r.LastLines, Again: b.again(x.Lane, r.Kernel, "")})
+				Stage: r.Stage, Reason: r.Reason, LastLines: r.LastLines, Again: b.again(x.Lane, r.Kernel, ""), Boot: x.Number, At: x.Judged})
 		}
 	}
 	for _, t := range b.m.Trials {
@@ -36,7 +36,7 @@ func (b *builder) failures() []Failure {
 		c := t.Slot.Cell
 		out = merge(out, Failure{Target: c.Target, Kernel: c.Kernel, Outcome: a.Outcome, Reason: a.Reason,
 			What:  fmt.Sprintf("%s %s, block %d, repeat %d", c.Workload, c.Scenario, t.Slot.Block, t.Slot.Repeat),
-			Again: b.again(c.Target, c.Kernel, c.Workload)})
+			Again: b.again(c.Target, c.Kernel, c.Workload), Boot: a.Slot.Boot, At: a.Ended})
 	}
 	return out
 }

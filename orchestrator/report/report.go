@@ -121,6 +121,13 @@ func load(run *results.Run) (*source, error) {
 	if err != nil {
 		return nil, err
 	}
+	return judge(run, state), nil
+}
+
+// Of is Read of a run whose state is known already.
+func Of(run *results.Run, state *results.State) *Report { return &Report{judge(run, state)} }
+
+func judge(run *results.Run, state *results.State) *source {
 	floors, err := compare.ReadFloors(filepath.Dir(run.Dir()))
 	j := compare.Judge(run.Name(), state, compare.Options{Findings: validity.Run(run, state), Floors: floors})
 	if err != nil {
@@ -128,5 +135,5 @@ func load(run *results.Run) (*source, error) {
 	}
 	doc := build(run, state)
 	doc.Judgement = j
-	return &source{run: run, doc: doc}, nil
+	return &source{run: run, doc: doc}
 }

@@ -37,7 +37,11 @@ func (s *section) table(t *table, notes *footnotes, width int) {
 
 // sections of the readable report, in order.
 func sections(src *source, o Options) []section {
-	list := []section{header(src, o.Width), verdicts(src, o.Width)}
+	list := []section{header(src, o.Width)}
+	if n := needsList(src, o.Width); len(n.lines) > 0 {
+		list = append(list, n)
+	}
+	list = append(list, verdicts(src, o.Width))
 	if c := comparisonTables(src, o.Secondary, o.Width); len(c.lines) > 0 {
 		list = append(list, c)
 	}
