@@ -100,7 +100,7 @@ func newest(runsDir string, names []string) (*Run, error) {
 }
 
 // Find opens a run by what a person typed: "latest", a path, a name in runsDir,
-// or a part of a name's beginning that only one run has.
+// or a part of a name's beginning, with its time or without, that only one run has.
 func Find(runsDir, what string) (*Run, error) {
 	if what == "latest" {
 		return Latest(runsDir)
@@ -130,6 +130,13 @@ func Find(runsDir, what string) (*Run, error) {
 			hits = append(hits, n)
 		}
 	}
+	if len(hits) == 0 {
+		for _, n := range names {
+			if strings.HasPrefix(Short(n), what) {
+				hits = append(hits, n)
+			}
+		}
+	}
 	switch {
 	case len(hits) == 1:
 		return Open(filepath.Join(runsDir, hits[0]))
@@ -142,6 +149,14 @@ func Find(runsDir, what string) (*Run, error) {
 		return Open(what)
 	}
 	return nil, fmt.Errorf("no run in %s begins with %q; there are:%s", runsDir, what, listed(names))
+}
+
+// Short is a run's name without its time, which Find takes too: "overnight-7f3a".
+func Short(name string) string {
+	if _, rest, ok := strings.Cut(name, "-"); ok && rest != "" && stamped(name) {
+		return rest
+	}
+	return name
 }
 
 // listed prints the newest few names, one a line.

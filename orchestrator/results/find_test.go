@@ -32,6 +32,12 @@ func TestFindOddInput(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Chdir(first.Dir())
+	if got, err := Find(runs, Short(last.Name())); err != nil || got.Name() != last.Name() { // its four digits are its own
+		t.Errorf("%q found %v, want %s (%v)", Short(last.Name()), got, last.Name(), err)
+	}
+	if _, err := Find(runs, "overnight"); err == nil || !strings.Contains(err.Error(), "could be any of 3 runs") {
+		t.Errorf("a name of all of them: %v", err)
+	}
 	for what, want := range map[string]*Run{
 		".": first, "./": first, "../" + last.Name() + "//": last, last.Dir() + "/.": last, "latest": last, filepath.Join(runs, "latest"): first,
 	} {

@@ -43,6 +43,9 @@ type RunMeta struct {
 	// Imported: the run was made from other people's logs. Nothing of it was
 	// proven, and what their files do not say is not known.
 	Imported *Import `json:"imported,omitempty"`
+	// Config is the absolute path of the configuration that the run was made from,
+	// for the commands that are proposed about it. "" = not known.
+	Config string `json:"config,omitempty"`
 }
 
 // Import says what an imported run was made from.
