@@ -19,12 +19,12 @@ type Drift struct {
 // FindDrift compares what a target is with what the file says of it. at gives the
 // place of an attribute or block of its block.
 func FindDrift(lab *config.Lab, t *config.Target, s *targets.Survey, at func(path ...string) config.Pos) []Drift {
-	var out []Drift
+	out := []Drift{}
 	say := func(p config.Pos, format string, args ...any) {
 		out = append(out, Drift{p, fmt.Sprintf(format, args...)})
 	}
 	if t.Arch != "" && s.Arch.Value != "" && t.Arch != s.Arch.Value {
-		say(at("arch"), "arch is %q, and %s", t.Arch, s.Arch.Evidence+": "+s.Arch.Value)
+		say(at("arch"), "arch is %q, and the target is %s (%s)", t.Arch, s.Arch.Value, s.Arch.Evidence)
 	}
 	for _, l := range t.Labels {
 		if wrongLabel(l, s) {
