@@ -3,90 +3,185 @@ package orchestrator
 import (
 	"context"
 	"fmt"
-	"os/exec"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"kernsweep/orchestrator/config"
+	"kernsweep/orchestrator/leases"
 	"kernsweep/orchestrator/plan"
 	"kernsweep/targets"
 )
 
-// preflightTime bounds the whole preflight, for all targets at once.
-const preflightTime = time.Minute
+const (
+	preflightTime = time.Minute // for the whole preflight, for all targets at once
+	preflightMost = 32          // checks under way at once
+)
 
-// Finding is what the preflight says of one target.
+// Level says whether a finding keeps anybody from going home.
+type Level string
+
+// The levels of a finding.
+const (
+	Fine    Level = "ok"
+	Warning Level = "warning"
+	Unsafe  Level = "NOT SAFE"
+)
+
+// Finding is what the preflight says of one target, or of the controller.
 type Finding struct {
-	Target string
-	Text   string
-	Safe   bool // nothing here keeps anyone from going home
+	Target string // "" = the controller
+	Level  Level
+	Text   string // what was seen, or what is wrong
+	Do     string // what to do about it; "" when it is fine
 }
 
-// Preflight tries to reach every target of the plan, at most a minute for all.
-// A virtual target is reached by booting it, so only real ones are tried here.
-func Preflight(ctx context.Context, lab *config.Lab, p *plan.Plan, dial targets.DialFunc) []Finding {
-	ctx, cancel := context.WithTimeout(ctx, preflightTime)
-	defer cancel()
-	out := make([]Finding, len(p.Lanes))
-	var wg sync.WaitGroup
-	for i, l := range p.Lanes {
-		wg.Go(func() { out[i] = preflightTarget(ctx, lab.Target(l.Target), dial) })
+// Preflight looks, before a run, for what would spoil the night. It changes
+// nothing on a target, and switches nothing.
+type Preflight struct {
+	Lab   *config.Lab
+	Plan  *plan.Plan
+	Dial  targets.DialFunc
+	Serve targets.ServeFunc // nil: no TFTP server is tried
+	// Claims are the leases of this run; Held those that anybody has.
+	Claims *Claims
+	Held   []leases.Record
+	Mine   func(leases.Record) bool
+	// Kernsweep begins the commands that findings propose.
+	Kernsweep string
+	Bound     time.Duration // of the whole; 0: a minute
+	Now       func() time.Time
+}
+
+// check is one question. Its answers count when it ends in time.
+type check struct {
+	target, what string
+	ask          func(context.Context) []Finding
+}
+
+// Run asks everything at once and returns after Bound at the latest, even where a
+// driver or a target never answers: what is not known by then is a warning. A
+// virtual target is not started. The findings stand in the plan's order of targets.
+func (p *Preflight) Run(ctx context.Context) []Finding {
+	bound := p.Bound
+	if bound <= 0 {
+		bound = preflightTime
 	}
-	wg.Wait()
-	return out
-}
-
-func preflightTarget(ctx context.Context, t *config.Target, dial targets.DialFunc) Finding {
-	f := reach(ctx, t, dial)
-	if missing := missingPrograms(t); len(missing) > 0 {
-		f.Text, f.Safe = f.Text+"; missing on the controller: "+strings.Join(missing, ", "), false
+	if p.Now == nil {
+		p.Now = time.Now
 	}
-	return f
+	ctx, stop := context.WithTimeout(ctx, bound)
+	defer stop()
+	// What asks ends a little earlier, so that its own words are heard.
+	asking, enough := context.WithTimeoutCause(ctx, bound*9/10, fmt.Errorf("no answer within %s", (bound*9/10).Round(time.Millisecond)))
+	defer enough()
+	checks := p.checks()
+	answers := newAnswers(len(checks))
+	go answers.ask(asking, checks)
+	select {
+	case <-answers.done:
+	case <-ctx.Done():
+	}
+	return p.sorted(answers.so(checks))
 }
 
-// missingPrograms are those that the target's drivers will start in vain.
-func missingPrograms(t *config.Target) []string {
-	var missing []string
-	for _, d := range []any{t.Boot, t.Power, t.Console} {
-		r, ok := d.(targets.Runner)
-		if !ok {
-			continue
+// checks are the questions of a plan.
+func (p *Preflight) checks() []check {
+	var out []check
+	var names []string
+	for _, l := range p.Plan.Lanes {
+		if t := p.Lab.Target(l.Target); t != nil {
+			out = append(out, p.laneChecks(l, t)...)
+			names = append(names, l.Target)
 		}
-		for _, p := range r.Programs(&t.Target) {
-			if _, err := exec.LookPath(p); err != nil && !slices.Contains(missing, p) {
-				missing = append(missing, p)
+	}
+	for _, l := range p.Plan.Lanes {
+		for _, n := range peersOf(p.Lab, l) {
+			if t := p.Lab.Target(n); t != nil && !slices.Contains(names, n) {
+				names = append(names, n)
+				out = append(out, check{n, "whether it answers as a peer", func(ctx context.Context) []Finding { return p.reach(ctx, plan.Lane{Target: n}, t) }})
 			}
 		}
 	}
-	return missing
+	return append(out, check{"", "the controller's tools", func(context.Context) []Finding { return p.controller() }})
 }
 
-func reach(ctx context.Context, t *config.Target, dial targets.DialFunc) Finding {
-	f := Finding{Target: t.Name, Safe: true}
-	if targets.TraitsOf(t.Boot).Local {
-		f.Text = "virtual, starts with its first boot"
-		return f
+// answers are what the checks found so far.
+type answers struct {
+	done chan struct{}
+
+	mu    sync.Mutex
+	found [][]Finding
+	ended []bool
+}
+
+func newAnswers(n int) *answers {
+	return &answers{done: make(chan struct{}), found: make([][]Finding, n), ended: make([]bool, n)}
+}
+
+func (a *answers) ask(ctx context.Context, checks []check) {
+	defer close(a.done)
+	var all sync.WaitGroup
+	room := make(chan struct{}, preflightMost)
+	for i, c := range checks {
+		all.Go(func() {
+			select {
+			case room <- struct{}{}:
+				defer func() { <-room }()
+			case <-ctx.Done():
+				return
+			}
+			found := c.ask(ctx)
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			a.found[i], a.ended[i] = found, true
+		})
 	}
-	conn, err := dial(ctx, t.SSH, targets.DialOptions{})
-	if err != nil {
-		f.Text = "not reached: " + err.Error()
-		f.Safe = t.Power != nil
-		if f.Safe {
-			f.Text += " (its power driver will be tried)"
+	all.Wait()
+}
+
+// so is what is known now; a check that has not ended is a finding itself.
+func (a *answers) so(checks []check) []Finding {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var out []Finding
+	for i, c := range checks {
+		if a.ended[i] {
+			out = append(out, a.found[i]...)
+			continue
 		}
-		return f
+		out = append(out, Finding{c.target, Warning, "not known in time: " + c.what, "try it by hand before you leave: kernsweep target doctor " + c.target})
 	}
-	defer conn.Close()
-	exit, err := conn.Run(ctx, targets.Cmd{Argv: []string{"true"}})
-	switch {
-	case err != nil:
-		f.Text, f.Safe = "logged in, but a command fails: "+err.Error(), false
-	case !exit.OK():
-		f.Text, f.Safe = fmt.Sprintf("logged in, but `true` %s", exit), false
-	default:
-		f.Text = "reached"
+	return out
+}
+
+// sorted puts the findings into the order of the plan's targets, and joins what is
+// fine about one.
+func (p *Preflight) sorted(found []Finding) []Finding {
+	var names []string
+	for _, f := range found {
+		if !slices.Contains(names, f.Target) && f.Target != "" {
+			names = append(names, f.Target)
+		}
 	}
-	return f
+	var out []Finding
+	for _, n := range append(names, "") {
+		var fine []string
+		var rest []Finding
+		for _, f := range found {
+			switch {
+			case f.Target != n:
+			case f.Level == Fine:
+				fine = append(fine, f.Text)
+			default:
+				rest = append(rest, f)
+			}
+		}
+		if len(fine) > 0 && (n != "" || len(rest) > 0) {
+			out = append(out, Finding{n, Fine, strings.Join(fine, ", "), ""})
+		}
+		out = append(out, rest...)
+	}
+	return out
 }

@@ -192,7 +192,8 @@ func TestTargetThatIsOffAtTheStart(t *testing.T) {
 	f := newFakeLab(t, map[string]workloads.Workload{"default": &echo{}})
 	f.m.traits, f.m.off = targets.BootTraits{Running: true}, true
 	f.lab.Targets[0].Power = &plug{pdu: newPDU(map[string]*machine{"1": f.m}), outlet: "1"}
-	if got := Preflight(t.Context(), f.lab, planOf(t, f), f.dial); !got[0].Safe || !strings.Contains(got[0].Text, "its power driver will be tried") {
+	pre := &Preflight{Lab: f.lab, Plan: planOf(t, f), Dial: f.dial}
+	if got := pre.Run(t.Context()); len(got) != 1 || got[0].Level != Warning || !strings.Contains(got[0].Text, "its power driver will be tried") {
 		t.Errorf("%+v", got)
 	}
 	_, m, err := f.execute(t, t.Context(), nil)

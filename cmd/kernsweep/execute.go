@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"kernsweep/orchestrator"
@@ -26,10 +24,11 @@ import (
 
 // beginning is how a session of a run begins.
 type beginning struct {
-	resume bool      // it goes on where the controller before it stopped
-	why    string    // for the journal; "" = the run's first
-	seen   int       // records of the journal that the plan was made from; 0: not looked at
-	until  time.Time // begin nothing that would not be over by then; zero: whenever
+	resume bool          // it goes on where the controller before it stopped
+	why    string        // for the journal; "" = the run's first
+	seen   int           // records of the journal that the plan was made from; 0: not looked at
+	until  time.Time     // begin nothing that would not be over by then; zero: whenever
+	fits   plan.Forecast // what of it is over by then
 }
 
 // execute runs a plan into a run directory, shows progress, and ends with the
@@ -61,13 +60,13 @@ func (a *app) execute(ctx context.Context, lab *config.Lab, p *plan.Plan, run *r
 	}
 	log := a.logger()
 	dialer := sshconn.New(log)
-	fmt.Fprintf(a.err, "run %s: %s, %s, %s\n", run.Dir(), counted(p.Boots(), "boot"), counted(p.Trials(), "trial"), p.Takes())
-	a.preflight(ctx, lab, p, dialer)
+	fmt.Fprintf(a.err, "run %s: %s, %s, %s\n\n", run.Dir(), counted(p.Boots(), "boot"), counted(p.Trials(), "trial"), p.Takes())
+	files := tftp.New(log)
+	defer files.Close()
+	a.preflight(ctx, lab, p, b.fits, run, dialer.Dial, files.Serve, note)
 	if err := a.unattended(ctx, run); err != nil {
 		return err
 	}
-	files := tftp.New(log)
-	defer files.Close()
 	view := a.view(p)
 	a.announce(run, view.Say)
 	tell := a.notifier(lab, run, note)
@@ -128,33 +127,6 @@ func (a *app) openWriter(ctx context.Context, run *results.Run) (*results.Writer
 		}
 	}
 	return w, nil
-}
-
-// preflight says what is reached and whether anybody may go home.
-func (a *app) preflight(ctx context.Context, lab *config.Lab, p *plan.Plan, d *sshconn.Dialer) {
-	safe := true
-	for _, f := range orchestrator.Preflight(ctx, lab, p, d.Dial) {
-		fmt.Fprintf(a.err, "  %s: %s\n", f.Target, live.Safe(f.Text))
-		safe = safe && f.Safe
-	}
-	for _, w := range p.Warnings {
-		if concerns(p, w) {
-			fmt.Fprintf(a.err, "  %s\n", w)
-		}
-	}
-	if safe {
-		fmt.Fprintln(a.err, "safe to leave")
-	} else {
-		fmt.Fprintln(a.err, "NOT safe to leave: a target is not reached, or lacks a program; the others go on without it")
-	}
-}
-
-// concerns says whether a warning is of a target that p has a lane for, or of
-// none: a later session may leave targets out.
-func concerns(p *plan.Plan, warning string) bool {
-	rest, ok := strings.CutPrefix(warning, "target ")
-	name, _, of := strings.Cut(rest, ":")
-	return !ok || !of || slices.ContainsFunc(p.Lanes, func(l plan.Lane) bool { return l.Target == name })
 }
 
 // observer shows records as they become durable.

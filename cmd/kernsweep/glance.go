@@ -1,7 +1,6 @@
 package main
 
 import (
-	"os"
 	"strings"
 	"time"
 
@@ -18,8 +17,6 @@ func (a *app) glance(lab *config.Lab, p *plan.Plan, f plan.Forecast, again strin
 	if err != nil {
 		held = nil // a run says it, and begins without
 	}
-	host, _ := os.Hostname()
 	return glance.Of(glance.Facts{Lab: lab, Plan: p, History: a.history(), Forecast: f, Runs: a.runs, Leases: held, Now: time.Now(), Begun: begun,
-		Again: strings.TrimSpace(a.kernsweep() + " " + again), Prefix: a.kernsweep(),
-		Mine: func(r leases.Record) bool { return r.PID == os.Getpid() && r.Host == host }})
+		Again: strings.TrimSpace(a.kernsweep() + " " + again), Prefix: a.kernsweep(), Mine: mine})
 }

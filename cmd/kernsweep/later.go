@@ -31,9 +31,10 @@ func (a *app) later(ctx context.Context, lab *config.Lab, p *plan.Plan, run *res
 	if err := a.notReady(lab, p); err != nil {
 		return err
 	}
-	if b.until, err = a.beginUntil(lab, p, l.until); err != nil {
+	if b.fits, err = a.beginUntil(lab, p, l.until); err != nil {
 		return err
 	}
+	b.until = b.fits.Until
 	release, err := a.claim(ctx, lab, p)
 	if err != nil {
 		return err

@@ -39,7 +39,7 @@ Exit status: 0 all trials ok, 1 a kernel or workload failed, 2 usage or configur
 			if err := a.notReady(lab, p); err != nil {
 				return err
 			}
-			until, err := a.beginUntil(lab, p, sel.until)
+			fits, err := a.beginUntil(lab, p, sel.until)
 			if err != nil {
 				return err
 			}
@@ -52,7 +52,7 @@ Exit status: 0 all trials ok, 1 a kernel or workload failed, 2 usage or configur
 			if err != nil {
 				return err
 			}
-			return a.execute(c.Context(), lab, p, run, beginning{until: until})
+			return a.execute(c.Context(), lab, p, run, beginning{until: fits.Until, fits: fits})
 		},
 	}
 	sel.flags(c)

@@ -58,15 +58,15 @@ func (a *app) until(lab *config.Lab, p *plan.Plan, text string) (plan.Forecast, 
 
 // beginUntil is until for a session that is about to begin: it says what fits, and
 // refuses when nothing does.
-func (a *app) beginUntil(lab *config.Lab, p *plan.Plan, text string) (time.Time, error) {
+func (a *app) beginUntil(lab *config.Lab, p *plan.Plan, text string) (plan.Forecast, error) {
 	f, err := a.until(lab, p, text)
 	if err != nil || text == "" {
-		return time.Time{}, err
+		return f, err
 	}
 	if err := f.Nothing(); err != nil {
-		return time.Time{}, usage(err)
+		return f, usage(err)
 	}
-	return f.Until, f.WriteText(a.err)
+	return f, f.WriteText(a.err)
 }
 
 // zone is the time zone of whoever gives the command. One that is not understood

@@ -28,7 +28,7 @@ type Facts struct {
 	Mine     func(leases.Record) bool // the lease is this process's; nil: none is
 	Again    string                   // the command line that runs this plan: "kernsweep run night"
 	Prefix   string                   // what goes before another command: "kernsweep -f lab.hcl"
-	Begun    bool                     // the run begins now: what would refuse it has been looked at
+	Begun    bool                     // a run begins, and its preflight tells of images, leases, room and receivers
 	Now      time.Time
 }
 
@@ -42,6 +42,7 @@ type Glance struct {
 
 	takes   string
 	until   bool
+	begun   bool
 	over    time.Time
 	now     time.Time
 	na      []string
@@ -80,7 +81,7 @@ type Thing struct {
 // Of makes the glance of a plan.
 func Of(f Facts) Glance {
 	p := f.Plan
-	g := Glance{takes: p.Takes(), now: f.Now, until: len(f.Forecast.Lanes) > 0,
+	g := Glance{takes: p.Takes(), now: f.Now, begun: f.Begun, until: len(f.Forecast.Lanes) > 0,
 		over: f.Now.Add(p.Estimate()), Things: []Thing{}, Notify: []string{}}
 	g.Over = g.over.Format(time.RFC3339)
 	g.Disk = need(f)

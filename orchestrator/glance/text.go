@@ -152,7 +152,10 @@ func (g Glance) summary(w io.Writer) {
 	all := fmt.Sprintf("all in all %s, over at %s should it begin now", g.takes, plan.Clock(g.over, g.now))
 	switch n := len(g.Things); n {
 	case 0:
-		wrap(w, "", "  ", all+"; nothing stands against it")
+		if !g.begun { // then the preflight has the word
+			all += "; nothing stands against it"
+		}
+		wrap(w, "", "  ", all)
 		return
 	case 1:
 		wrap(w, "", "  ", all+"; 1 thing to look at:")

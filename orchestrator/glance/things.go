@@ -28,7 +28,7 @@ func (g *Glance) look(f Facts) {
 		g.refusals(f)
 	}
 	g.cuts(f)
-	if n := g.Disk; n.Short() {
+	if n := g.Disk; n.Short() && !f.Begun {
 		g.add("", fmt.Sprintf("about %s are needed in %s, and %s are free", store.Bytes(n.Need), f.Runs, store.Bytes(n.Free)), f.Prefix+" prune --dry-run, or another folder with --runs")
 	}
 	for _, l := range g.Lanes {
@@ -42,7 +42,9 @@ func (g *Glance) look(f Facts) {
 			g.add(l.Target, what, f.Prefix+" target doctor "+l.Target)
 		}
 	}
-	g.deaf(f)
+	if !f.Begun {
+		g.deaf(f)
+	}
 	for _, l := range g.Lanes {
 		g.blind(f.Lab.Target(l.Target))
 	}

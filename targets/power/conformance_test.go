@@ -43,6 +43,11 @@ func conform(t *testing.T, r rig) {
 		if r.on() != on {
 			t.Fatalf("after %s the device is %s", word(on), word(r.on()))
 		}
+		if d, ok := r.driver.(stateful); ok {
+			if is, err := d.State(t.Context()); !errors.Is(err, targets.ErrNoState) && (err != nil || is != on || r.on() != on) {
+				t.Fatalf("after %s its state is %s (%v), the device is %s", word(on), word(is), err, word(r.on()))
+			}
+		}
 	}
 	conformErrors(t, r)
 	if r.fault == nil {
@@ -82,6 +87,11 @@ func conformErrors(t *testing.T, r rig) {
 	if r.dead == nil {
 		return
 	}
+	if d, ok := r.dead.(stateful); ok {
+		if _, err := d.State(t.Context()); err == nil || strings.ContainsAny(err.Error(), "\n\x1b") || strings.Contains(err.Error(), "s3cret") {
+			t.Errorf("the state where nobody listens: %v", err)
+		}
+	}
 	begin := time.Now()
 	checkError(t, r, "nobody listens", r.dead.Set(t.Context(), true))
 	if took := time.Since(begin); took > 20*time.Second {
@@ -104,6 +114,11 @@ func checkError(t *testing.T, r rig, what string, err error) {
 		t.Errorf("%s: the password stands in %q", what, s)
 	}
 	t.Logf("%s: %s", what, s)
+}
+
+// stateful is a driver that can be asked without switching.
+type stateful interface {
+	State(ctx context.Context) (bool, error)
 }
 
 const short = 1500 * time.Millisecond // deadline of the drivers under test
