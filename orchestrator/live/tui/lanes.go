@@ -25,7 +25,7 @@ type column struct {
 // what is left.
 func (m *model) columns() []column {
 	return []column{
-		{title: "lane", text: func(l live.LaneView) string { return l.Name }, min: 4, max: 24, rank: 0},
+		{title: "lane", text: func(l live.LaneView) string { return l.Name }, min: 4, max: 24},
 		{title: "state", text: func(l live.LaneView) string { return string(l.State) }, min: 7, max: 11, rank: 9},
 		{title: "at", text: m.at, min: 11, max: 26, rank: 1},
 		{title: "kernel", text: func(l live.LaneView) string { return l.Kernel }, min: 6, max: 20, rank: 4},

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -52,7 +53,7 @@ func Show(ctx context.Context, in, out *os.File, env []string, s Source) (live.V
 	if err != nil {
 		return live.View{}, fmt.Errorf("the terminal: %w", err)
 	}
-	t := &tty{stops: make(chan os.Signal, 1)}
+	st := &stopping{}
 	// What a terminal answers to questions would be typed into the shell, if the
 	// person is faster; over SSH none are asked, and so it is everywhere.
 	env = append(env[:len(env):len(env)], "SSH_TTY=/dev/tty")
@@ -60,9 +61,8 @@ func Show(ctx context.Context, in, out *os.File, env []string, s Source) (live.V
 	defer cancel(nil)
 	m := newModel(ctx, s)
 	p := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out), tea.WithEnvironment(env),
-		tea.WithoutSignalHandler(), tea.WithFPS(framesPerS), tea.WithFilter(t.filter))
-	stop := t.stopped(p)
-	defer stop()
+		tea.WithoutSignalHandler(), tea.WithFPS(framesPerS), tea.WithFilter(st.filter))
+	defer st.continued(p, in)()
 	ended := make(chan error, 1)
 	go func() {
 		_, err := p.Run()
@@ -92,37 +92,43 @@ func Show(ctx context.Context, in, out *os.File, env []string, s Source) (live.V
 	return view, nil
 }
 
-// tty lets the person stop the program, and go on with it.
-type tty struct{ stops chan os.Signal }
+// stopping knows whether the program was stopped by itself (Ctrl-Z).
+type stopping struct{ itself atomic.Bool }
 
-// stopped makes a stop from outside (kill -TSTP) leave the terminal in order.
-func (t *tty) stopped(p *tea.Program) (stop func()) {
-	signal.Notify(t.stops, syscall.SIGTSTP)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for range t.stops {
-			p.Send(tea.SuspendMsg{})
-		}
-	}()
-	return func() {
-		signal.Stop(t.stops)
-		close(t.stops)
-		<-done
-	}
-}
-
-// filter lets the stop itself through, which is the same signal. Where the kernel
-// ignores it, since no shell would wake the program again, it goes on.
-func (t *tty) filter(_ tea.Model, msg tea.Msg) tea.Msg {
+// filter sees what happens before the view does. A stop by Ctrl-Z that the kernel
+// ignores, since no shell would wake the program again, is given up.
+func (s *stopping) filter(_ tea.Model, msg tea.Msg) tea.Msg {
 	switch msg.(type) {
 	case tea.SuspendMsg:
-		signal.Stop(t.stops)
+		s.itself.Store(true)
 		time.AfterFunc(orphanTime, func() { _ = syscall.Kill(os.Getpid(), syscall.SIGCONT) })
 	case tea.ResumeMsg:
-		signal.Notify(t.stops, syscall.SIGTSTP)
+		s.itself.Store(false)
 	case tea.ModeReportMsg:
 		return nil // widths of characters are those of wcwidth(3), everywhere
 	}
 	return msg
+}
+
+// continued takes the terminal anew when the program was stopped from outside
+// (kill -STOP) and goes on: the shell has changed it meanwhile.
+func (s *stopping) continued(p *tea.Program, in *os.File) (stop func()) {
+	ch := make(chan os.Signal, 1)
+	signal.Notify(ch, syscall.SIGCONT)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for range ch {
+			if s.itself.Load() {
+				continue // the library does it
+			}
+			_, _ = term.MakeRaw(int(in.Fd())) // its settings are restored as they were first
+			p.Send(tea.ClearScreen())
+		}
+	}()
+	return func() {
+		signal.Stop(ch)
+		close(ch)
+		<-done
+	}
 }
