@@ -142,6 +142,7 @@ func (a *app) root() *cobra.Command {
 		a.leasing(a.powerCmd()),
 		a.leasing(a.consoleCmd()),
 		a.notifyCmd(),
+		a.serveCmd(),
 		a.versionCmd(),
 	)
 	a.detachable(root, "run", "rerun", "resume")
