@@ -54,7 +54,7 @@ func (d *detached) away(run *results.Run) error {
 	}
 	defer f.Close()
 	for _, fd := range []int{1, 2} { // a crash of ours is written there too
-		if e := unix.Dup3(int(f.Fd()), fd, 0); e != nil {
+		if e := dupTo(int(f.Fd()), fd); e != nil {
 			return fmt.Errorf("%s: %w", f.Name(), e)
 		}
 	}
@@ -130,7 +130,7 @@ func (a *app) detach(ctx context.Context) error {
 // keepToOurselves marks what this process inherited as not to be passed on: a
 // terminal that a detached controller holds open keeps its window from closing.
 func keepToOurselves() error {
-	names, err := os.ReadDir("/proc/self/fd")
+	names, err := os.ReadDir(openFiles)
 	if err != nil {
 		return fmt.Errorf("which files are open: %w", err)
 	}

@@ -1,13 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -23,16 +20,6 @@ type sleepless struct {
 	warn func(string)
 }
 
-// could says that this machine suspends when somebody or something asks it to.
-func (s sleepless) could() bool {
-	states, _ := os.ReadFile(filepath.Join(s.root, "sys/power/state"))
-	if len(bytes.TrimSpace(states)) == 0 {
-		return false
-	}
-	_, err := os.Stat(filepath.Join(s.root, "run/systemd/seats")) // logind runs
-	return err == nil
-}
-
 // hold keeps the machine awake until release is called or this process ends,
 // however it does. what names the reason.
 func (s sleepless) hold(what string) (release func()) {
@@ -40,12 +27,13 @@ func (s sleepless) hold(what string) (release func()) {
 		return func() {}
 	}
 	const mayDo = "this machine may suspend in the middle of the run: "
-	tool, err := exec.LookPath("systemd-inhibit")
+	argv := inhibitor(what)
+	tool, err := exec.LookPath(argv[0])
 	if err != nil {
-		s.warn(mayDo + "systemd-inhibit is not installed")
+		s.warn(mayDo + argv[0] + " is not installed")
 		return func() {}
 	}
-	c := exec.Command(tool, "--what=sleep:idle:handle-lid-switch", "--mode=block", "--who=kernsweep", "--why="+what, "cat")
+	c := exec.Command(tool, argv[1:]...)
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for us
 	var said lastWords
 	c.Stderr = &said
@@ -75,9 +63,9 @@ func (s sleepless) hold(what string) (release func()) {
 				late.Stop()
 				echo = &firstByte{}
 			case <-late.C:
-				s.warn(mayDo + "systemd-inhibit does not answer")
+				s.warn(mayDo + argv[0] + " does not answer")
 			case err := <-over:
-				s.warn(mayDo + said.because(err))
+				s.warn(mayDo + said.because(argv[0], err))
 				return
 			case <-stop:
 				return
@@ -125,12 +113,12 @@ func (l *lastWords) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (l *lastWords) because(err error) string {
+func (l *lastWords) because(tool string, err error) string {
 	if err == nil {
 		err = errors.New("it ended by itself")
 	}
 	if s := strings.Join(strings.Fields(string(l.b)), " "); s != "" {
-		return fmt.Sprintf("systemd-inhibit: %s (%v)", s, err)
+		return fmt.Sprintf("%s: %s (%v)", tool, s, err)
 	}
-	return fmt.Sprintf("systemd-inhibit: %v", err)
+	return fmt.Sprintf("%s: %v", tool, err)
 }

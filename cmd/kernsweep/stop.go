@@ -95,19 +95,12 @@ func (a *app) stopRun(ctx context.Context, run *results.Run, now bool) error {
 
 // command is a command line for people to copy, about a run.
 func (a *app) command(name string, run *results.Run) string {
-	return a.kernsweep() + " " + name + " " + run.Name()
+	return a.calledFor(run) + " " + name + " " + run.Name()
 }
 
 // kernsweep is the beginning of a command line that means the same files as this one.
 func (a *app) kernsweep() string {
-	s := "kernsweep"
-	if a.file != "testbeds.hcl" {
-		s += " -f " + quoted(a.file)
-	}
-	if a.runs != "runs" {
-		s += " --runs " + quoted(a.runs)
-	}
-	return s
+	return a.called(a.file)
 }
 
 func quoted(s string) string {
@@ -169,7 +162,7 @@ func findController(run *results.Run, h results.Holder) (*controller, error) {
 		return nil, fmt.Errorf("run %s is executed by %s, another machine: give the command there", run.Name(), h)
 	}
 	p := &controller{run: run, h: h, fd: -1}
-	fd, err := unix.PidfdOpen(h.PID, 0)
+	fd, err := holdProcess(h.PID)
 	switch {
 	case err == nil:
 		p.fd = fd
@@ -191,7 +184,7 @@ func findController(run *results.Run, h results.Holder) (*controller, error) {
 func (p *controller) interrupt() error {
 	var err error
 	if p.fd >= 0 {
-		err = unix.PidfdSendSignal(p.fd, unix.SIGINT, nil, 0)
+		err = signalHeld(p.fd, syscall.SIGINT)
 	} else if localproc.Start(p.h.PID) == p.h.Start {
 		err = syscall.Kill(p.h.PID, syscall.SIGINT)
 	}
