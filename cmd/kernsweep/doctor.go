@@ -106,7 +106,8 @@ func (a *app) doctorOptions(t *config.Target, known, boot *targets.Kernel) docto
 	if own.Power != nil && !targets.TraitsOf(t.Boot).Local {
 		own.Power = orchestrator.SharedStrip(a.claims, own.Power)
 	}
-	o := doctor.Options{Target: &own, Known: known, Kernel: boot, Dial: sshconn.New(log).Dial, Agent: orchestrator.AgentBytes, Log: log}
+	o := doctor.Options{Target: &own, Known: known, Kernel: boot, Dial: sshconn.New(log).Dial, Agent: orchestrator.AgentBytes, Log: log,
+		Kernsweep: a.kernsweep()}
 	if a.json {
 		o.Note = func(string) {}
 		return o

@@ -45,6 +45,8 @@ type Options struct {
 	Serve  targets.ServeFunc
 	Agent  func(goarch string) ([]byte, error)
 	Log    *zap.Logger
+	// Kernsweep begins the commands that steps propose; "" = kernsweep.
+	Kernsweep string
 	// Console receives the console's bytes; Note facts on the way; Step each
 	// step as it ends.
 	Console io.Writer
@@ -71,27 +73,25 @@ func Walk(ctx context.Context, o Options) ([]Step, error) {
 	r := &rehearsal{o: o, t: &t}
 	defer r.end()
 	defer r.bringBack(ctx)
-	for _, s := range []struct {
-		name   string
-		advice string
-		run    func(context.Context) (string, error)
-	}{
-		{"programs", "install what is missing on the controller", r.programs},
-		{"reach", "is it powered, do address, user and key in its ssh block hold? `kernsweep -v exec` shows more", r.reach},
-		{"console", "is the console block's address right, is this console wired to this target? `kernsweep console` shows what comes", r.console},
-		{"transfer", "is there room in /tmp, is the network well? `kernsweep exec TARGET -- df` and the link's error counters tell", r.transfer},
-		{"agent", "the message says what the target lacks; agent = \"shell\" needs least", r.agent},
-		{"boot", "boot it by hand and watch: `kernsweep boot TARGET KERNEL`", r.boot},
-		{"power", "`kernsweep power TARGET off`, and look at the device: does the right one go dark?", r.power},
-		{"panic", "without a way back a panic at night ends the lane: check power, and panic=10 on the command line", r.panics},
-		{"hang", "without a way back a hang at night ends the lane: give the target a power block", r.hangs},
-	} {
+	for _, s := range r.all() {
 		if ctx.Err() != nil {
 			return r.steps, context.Cause(ctx)
 		}
-		r.try(ctx, s.name, s.advice, s.run)
+		r.try(ctx, s.name, s.run)
 	}
 	return r.steps, context.Cause(ctx)
+}
+
+// step is one to be tried.
+type step struct {
+	name string
+	run  func(context.Context) (string, error)
+}
+
+// all are the steps, the gentlest first.
+func (r *rehearsal) all() []step {
+	return []step{{stepPrograms, r.programs}, {stepReach, r.reach}, {stepConsole, r.console}, {stepTransfer, r.transfer}, {stepAgent, r.agent},
+		{stepBoot, r.boot}, {stepPower, r.power}, {stepPanic, r.panics}, {stepHang, r.hangs}}
 }
 
 // notTried is the reason why a step is n/a.
@@ -99,7 +99,7 @@ type notTried string
 
 func (n notTried) Error() string { return string(n) }
 
-func (r *rehearsal) try(ctx context.Context, name, advice string, run func(context.Context) (string, error)) {
+func (r *rehearsal) try(ctx context.Context, name string, run func(context.Context) (string, error)) {
 	s := Step{Name: name, State: OK}
 	begin := time.Now()
 	if r.down != "" {
@@ -114,7 +114,7 @@ func (r *rehearsal) try(ctx context.Context, name, advice string, run func(conte
 		case err != nil && ctx.Err() != nil: // the person's doing, not the target's
 			s.State, s.Text, s.Took = NA, "interrupted", 0
 		case err != nil:
-			s.State, s.Text, s.Advice = Failed, err.Error(), advice
+			s.State, s.Text, s.Advice = Failed, err.Error(), r.advice(name, err)
 		}
 	}
 	r.steps = append(r.steps, s)

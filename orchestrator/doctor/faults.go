@@ -16,6 +16,9 @@ const faultWait = 45 * time.Second
 // consoleMoment is how long a console may be behind SSH.
 const consoleMoment = 5 * time.Second
 
+// notBack is why nothing more is tried of a target that a step lost.
+const notBack = "the target did not come back"
+
 // boot starts a kernel by the boot method and proves it; another one than the
 // known-good is then left again.
 func (r *rehearsal) boot(ctx context.Context) (string, error) {
@@ -52,7 +55,7 @@ func (r *rehearsal) boot(ctx context.Context) (string, error) {
 	r.away = true
 	how, err := r.comeBack(ctx)
 	if err != nil {
-		r.down = "the target did not come back"
+		r.down = notBack
 		return "", fmt.Errorf("%s; %w", text, err)
 	}
 	return text + "; back to " + r.o.Known.Name + " by " + how, nil
@@ -148,7 +151,7 @@ func (r *rehearsal) fault(ctx context.Context, harm, word string) (string, error
 	}
 	how, err := r.comeBack(ctx)
 	if err != nil {
-		r.down = "the target did not come back"
+		r.down = notBack
 		return "", err
 	}
 	return fmt.Sprintf("%s after %s; back by %s", seen, round(took), how), nil
@@ -225,7 +228,7 @@ func (r *rehearsal) andBack(ctx context.Context, err error) error {
 	r.drop()
 	how, e := r.comeBack(ctx)
 	if e != nil {
-		r.down = "the target did not come back"
+		r.down = notBack
 		return fmt.Errorf("%w; and it did not come back: %w", err, e)
 	}
 	return fmt.Errorf("%w (it is back, by %s)", err, how)
