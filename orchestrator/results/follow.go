@@ -2,6 +2,7 @@ package results
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -18,8 +19,11 @@ type Follower struct {
 	at   int64 // offset of the first byte not taken yet
 	seq  int   // of the last record given
 	file os.FileInfo
+	mark []byte // the bytes before at, as they were read
 	dec  decoder
 }
+
+const markLen = 64 // bytes; the checksum of a line is in them
 
 // Follow begins at the start of the journal.
 func (r *Run) Follow() *Follower { return &Follower{run: r} }
@@ -37,17 +41,32 @@ func (f *Follower) Next() ([]Record, error) {
 	if err != nil {
 		return nil, fmt.Errorf("run %s: its journal cannot be read: %w", f.run.Name(), err)
 	}
-	if f.file != nil && (!os.SameFile(f.file, info) || info.Size() < f.at) {
-		f.at = 0
-	}
+	same := f.file != nil && os.SameFile(f.file, info)
 	f.file = info
-	if info.Size() == f.at {
+	if same && info.Size() == f.at {
 		return nil, nil
+	}
+	if info.Size() < f.at || !f.goesOn(file) {
+		f.at, f.mark = 0, nil
 	}
 	if _, err := file.Seek(f.at, io.SeekStart); err != nil {
 		return nil, fmt.Errorf("run %s: its journal cannot be read: %w", f.run.Name(), err)
 	}
 	return f.lines(file)
+}
+
+// goesOn says that the file still has before at what was read there: a new file may
+// have the number of an old one, and be as long.
+func (f *Follower) goesOn(file io.ReaderAt) bool {
+	was := make([]byte, len(f.mark))
+	n, _ := file.ReadAt(was, f.at-int64(len(was))) // what cannot be read is not the same
+	return n == len(was) && bytes.Equal(was, f.mark)
+}
+
+// marks remembers the end of a line.
+func (f *Follower) marks(line []byte) {
+	f.mark = append(append(f.mark, line...), '\n')
+	f.mark = append([]byte(nil), f.mark[max(0, len(f.mark)-markLen):]...)
 }
 
 func (f *Follower) lines(file io.Reader) ([]Record, error) {
@@ -63,8 +82,10 @@ func (f *Follower) lines(file io.Reader) ([]Record, error) {
 		}
 		f.at += int64(size)
 		if size > maxLine {
+			f.mark = nil // of such a line not all was kept
 			continue
 		}
+		f.marks(s.buf)
 		text, _ := stripNUL(s.buf)
 		rec, err := f.dec.line(text)
 		if err != nil || rec.Seq <= f.seq || rec.Run != "" && f.run.Meta.ID != "" && rec.Run != f.run.Meta.ID {
