@@ -145,8 +145,8 @@ func (t *Tracker) state(held bool) State {
 }
 
 func (l *laneState) view(now time.Time, elapsed time.Duration, run State) LaneView {
-	v := LaneView{Name: Safe(l.Name), State: l.state, Reason: Safe(l.reason), Kernel: Safe(l.kernel), Boot: l.boot, Block: l.block, Boots: l.Boots,
-		Booted: l.boots, Phase: l.phase, Doing: Safe(l.doing), Trials: l.Trials, Done: l.trials, Outcomes: maps.Clone(l.outcomes), Last: l.last}
+	v := LaneView{Name: Safe(l.Name), State: LaneState(Safe(string(l.state))), Reason: Safe(l.reason), Kernel: Safe(l.kernel), Boot: l.boot, Block: l.block, Boots: l.Boots,
+		Booted: l.boots, Phase: Safe(l.phase), Doing: Safe(l.doing), Trials: l.Trials, Done: l.trials, Outcomes: maps.Clone(l.outcomes), Last: l.last}
 	if run != Executing {
 		return v
 	}
