@@ -45,7 +45,7 @@ func (a *app) createRun(ctx context.Context, lab *config.Lab, p *plan.Plan, comm
 	sum := sha256.Sum256(raw)
 	host, _ := os.Hostname()
 	meta := results.RunMeta{Who: who(), Host: host, Version: version(), Command: append([]string{"run"}, command...), Seed: p.Seed,
-		PlanHash: hex.EncodeToString(sum[:]), Images: kept.Hashes()}
+		PlanHash: hex.EncodeToString(sum[:]), Images: kept.Hashes(), Config: a.configPath()}
 	run, err := a.wholeRun(p.Sweep, meta, func(run *results.Run) error {
 		if err := errors.Join(kept.Write(run), run.WriteFile("testbeds.hcl", sourceCopy(lab)), run.WritePlan(orchestrator.Summary(lab, p), p)); err != nil {
 			return err

@@ -4,11 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
-	"kernsweep/orchestrator/leases"
-	"kernsweep/orchestrator/live"
 	"kernsweep/orchestrator/plan"
 	"kernsweep/orchestrator/report"
 	"kernsweep/orchestrator/results"
@@ -24,8 +23,21 @@ type runStatus struct {
 	Notes    []string                `json:"notes,omitempty"` // what is wrong with its files, a sentence each
 	Next     string                  `json:"next,omitempty"`
 
-	cut      bool // --until left something out, of the run or of a rerun
-	needless int  // trials that were skipped, and are not needed any more
+	Short    string        `json:"short"`              // its name without the time, which is understood too
+	Began    time.Time     `json:"began,omitzero"`     // the newest session; zero: none has
+	Ended    time.Time     `json:"ended,omitzero"`     // that session, or when it was heard of last
+	Seconds  float64       `json:"seconds,omitempty"`  // that all its sessions took so far
+	LeftS    float64       `json:"left_s,omitempty"`   // estimated, of one that runs
+	Why      string        `json:"why,omitempty"`      // it was interrupted
+	Needs    []report.Need `json:"needs,omitempty"`    // what asks for a person
+	Verdict  string        `json:"verdict,omitempty"`  // "bfs faster on 3, same on 1"
+	Imported bool          `json:"imported,omitempty"` // from other people's logs
+
+	call     string // how commands about it begin
+	name     string // what they call it
+	whole    bool   // it goes by its whole name
+	cut      bool   // --until left something out, of the run or of a rerun
+	needless int    // trials that were skipped, and are not needed any more
 }
 
 type laneStatus struct {
@@ -38,71 +50,85 @@ type laneStatus struct {
 }
 
 func (a *app) statusCmd() *cobra.Command {
-	return &cobra.Command{
-		Use:     "status [RUN]",
-		Short:   "Which runs there are, how they stand, and what to do next; one line per lane of a run",
+	var all bool
+	c := &cobra.Command{
+		Use:   "status [RUN]",
+		Short: "Which runs there are, how they ended, what needs you and the command for it; one line per lane of a run",
+		Long: `Which runs there are, how they ended, what needs you, and the command for it, the newest first. With RUN, a line per
+lane and whatever is wrong with it. RUN is a name, a beginning of it with its time or without, a path, or "latest".
+
+Nothing is contacted. Exit status: 0 when the runs could be read, whatever they say.`,
 		Example: "  kernsweep status\n  kernsweep status latest",
 		Args:    cobra.MaximumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			names := args
-			if len(args) == 0 {
-				var err error
-				if names, err = results.List(a.runs); err != nil {
-					return usage(err)
-				}
-				if len(names) == 0 {
-					fmt.Fprintf(a.err, "no runs in %s yet; start one with: kernsweep run SWEEP\n", a.runs)
-				}
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return a.statusOne(args[0])
 			}
-			var all []runStatus
-			for _, n := range names {
-				s, err := a.status(n)
-				if err != nil && len(args) > 0 {
-					return usage(err)
-				}
-				if err != nil {
-					s = runStatus{Run: n, State: "unreadable", Notes: []string{err.Error()}}
-				}
-				all = append(all, s)
-			}
-			if a.json {
-				e := json.NewEncoder(report.Inert(a.out))
-				e.SetIndent("", "  ")
-				return e.Encode(all)
-			}
-			for _, s := range all {
-				a.printStatus(s, len(args) > 0)
-			}
-			if len(args) == 0 {
-				a.printLeases()
-			}
-			return nil
+			return a.statusAll(c.Context(), all)
 		},
 	}
+	c.Flags().BoolVar(&all, "all", false, "all runs, not only the newest ten")
+	return c
 }
 
-// printLeases says who uses what on this machine; a folder that cannot be read
-// says nothing, for status is about runs.
-func (a *app) printLeases() {
-	held, err := leases.List(leases.Find(a.env))
+// statusOne tells all that is wrong with one run.
+func (a *app) statusOne(name string) error {
+	run, err := a.findRun(name)
 	if err != nil {
-		return
+		return err
 	}
-	for _, r := range held {
-		fmt.Fprintf(a.out, "%s is used by %s since %s: %s\n", live.Safe(r.What), live.Safe(r.String()), r.Since.Local().Format("2006-01-02 15:04"), r.State)
+	s, err := a.morning(run, a.isLatest(run))
+	if err != nil {
+		return usage(err)
 	}
+	if a.json {
+		return a.printJSON([]runStatus{s})
+	}
+	a.printStatus(s, true)
+	return nil
 }
 
+func (a *app) printJSON(v any) error {
+	e := json.NewEncoder(report.Inert(a.out))
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
+// status is how a run stands, without what follows from it.
 func (a *app) status(name string) (runStatus, error) {
 	run, err := results.Find(a.runs, name)
 	if err != nil {
 		return runStatus{}, err
 	}
-	s, err := run.State()
+	s, err := run.Reading()
 	if err != nil {
 		return runStatus{}, err
 	}
-	out := runStatus{Run: run.Name(), State: sessionState(run, s.Model), Outcomes: s.Model.Count(), Notes: s.Journal.Notes}
+	return a.statusOf(run, s), nil
+}
+
+// morning is status with what needs a person, and the verdicts.
+func (a *app) morning(run *results.Run, latest bool) (runStatus, error) {
+	s, err := run.Reading()
+	if err != nil {
+		return runStatus{}, err
+	}
+	out := a.statusOf(run, s)
+	if out.name = out.Short; latest {
+		out.name = "latest"
+	}
+	r := report.Of(run, s)
+	out.Needs, out.Verdict = r.Needs(out.name, out.call), r.Tally()
+	if out.State == "running" {
+		out.LeftS = left(run).Seconds()
+	}
+	return out, nil
+}
+
+func (a *app) statusOf(run *results.Run, s *results.State) runStatus {
+	out := runStatus{Run: run.Name(), State: sessionState(run, s.Model), Outcomes: s.Model.Count(), Notes: s.Journal.Notes,
+		Short: results.Short(run.Name()), Imported: run.Meta.Imported != nil, call: a.calledFor(run), name: run.Name()}
+	out.times(run, s.Model.Sessions)
 	if out.State == "starting" {
 		out.Notes = nil // its journal is about to begin
 	}
@@ -134,7 +160,7 @@ func (a *app) status(name string) (runStatus, error) {
 	}
 	out.needless = s.Needless()
 	out.Next = a.next(out, run)
-	return out, nil
+	return out
 }
 
 // running names the trials that have no end yet while their controller lives.
@@ -208,30 +234,6 @@ func (a *app) sayNext(run *results.Run) {
 		return
 	}
 	fmt.Fprintf(a.err, "run %s: %s; next: %s\n", s.Run, outcomeText(s.Outcomes, s.Missing), s.Next)
-}
-
-func (a *app) printStatus(s runStatus, lanes bool) {
-	if s.Outcomes == nil {
-		fmt.Fprintf(a.out, "%s  %s\n", s.Run, s.State)
-	} else {
-		fmt.Fprintf(a.out, "%s  %s  %s\n", s.Run, s.State, outcomeText(s.Outcomes, s.Missing))
-	}
-	if lanes {
-		for _, l := range s.Lanes {
-			fmt.Fprintf(a.out, "  %-16s %-12s %s\n", l.Name, l.State, outcomeText(l.Outcomes, l.Missing))
-			for _, text := range []string{l.Enough, l.Reason} {
-				if text != "" {
-					fmt.Fprintf(a.out, "    %s\n", live.Safe(text))
-				}
-			}
-		}
-	}
-	for _, n := range s.Notes {
-		fmt.Fprintf(a.out, "  %s\n", live.Safe(n))
-	}
-	if s.Next != "" {
-		fmt.Fprintf(a.out, "  next: %s\n", s.Next)
-	}
 }
 
 func outcomeText(n map[results.Outcome]int, missing int) string {

@@ -40,10 +40,10 @@ func TestStatusOfDamagedRuns(t *testing.T) {
 		t.Fatal(err, errw.String())
 	}
 	for _, want := range []string{
-		made[0].Name() + "  not begun",
+		results.Short(made[0].Name()) + "  not begun",
 		made[1].Name() + "  unreadable\n", "run.json is damaged (it is empty)",
-		made[2].Name() + "  unreadable\n", "has format 99, this kernsweep reads 1 to 2: use the version that made it (9.0)",
-		made[3].Name() + "  not begun", "torn tail of 12 bytes dropped",
+		made[2].Name() + "  unreadable\n", "has format 99, this kernsweep reads 1 to 2", "use the version that made it (9.0)",
+		results.Short(made[3].Name()) + "  not begun", "torn tail of 12 bytes dropped",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is missing in:\n%s", want, out.String())

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"kernsweep/orchestrator/live"
+	"kernsweep/orchestrator/plan"
+	"kernsweep/orchestrator/results"
+)
+
+// times fills in since when a run stands as it does, and how long it took.
+func (s *runStatus) times(run *results.Run, sessions []results.Session) {
+	for i, x := range sessions {
+		s.Began, s.Ended = x.Began, x.Ended
+		if x.Ended.IsZero() && (i < len(sessions)-1 || s.State != "running") {
+			s.Ended = lastHeard(run, x.Began)
+		}
+		until := s.Ended
+		if until.IsZero() {
+			until = time.Now()
+		}
+		if i == len(sessions)-1 || !x.Ended.IsZero() {
+			s.Seconds += max(0, until.Sub(x.Began).Seconds())
+		}
+		if x.Interrupted {
+			_, s.Why, _ = strings.Cut(x.Note, ": ")
+		} else {
+			s.Why = ""
+		}
+	}
+}
+
+// lastHeard is when a dead controller wrote its last record.
+func lastHeard(run *results.Run, began time.Time) time.Time {
+	st, err := os.Stat(filepath.Join(run.Dir(), "journal.jsonl"))
+	if err != nil || st.ModTime().Before(began) {
+		return began
+	}
+	return st.ModTime()
+}
+
+// left estimates how long a run still takes; 0 when nothing can be said.
+func left(run *results.Run) time.Duration {
+	var p plan.Plan
+	j, err := run.Journal()
+	if _, e := run.ReadPlan(&p); err != nil || e != nil {
+		return 0
+	}
+	var t *live.Tracker
+	for _, rec := range j.Records {
+		if t == nil || rec.Kind == results.KindRun {
+			t = live.NewTracker(rec.At, rows(&p))
+		}
+		t.Observe(rec)
+	}
+	if t == nil {
+		return 0
+	}
+	d, _ := t.Left(time.Now())
+	return d
+}
+
+// clock is a time as a person says it who knows what day it is.
+func clock(t, now time.Time) string {
+	t, now = t.Local(), now.Local()
+	midnight := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, now.Location())
+	switch {
+	case !t.Before(midnight) && t.Before(midnight.AddDate(0, 0, 1)):
+		return t.Format("15:04")
+	case !t.Before(midnight.AddDate(0, 0, -1)) && t.Before(midnight):
+		return "yesterday " + t.Format("15:04")
+	case !t.Before(midnight.AddDate(0, 0, -6)) && t.Before(midnight):
+		return t.Format("Mon 15:04")
+	}
+	return t.Format("2006-01-02")
+}
+
+// length is a time span in two units at most.
+func length(d time.Duration) string {
+	d = d.Round(time.Second)
+	h, m, s := int(d.Hours()), int(d.Minutes())%60, int(d.Seconds())%60
+	switch {
+	case h >= 48:
+		return fmt.Sprintf("%d d %d h", h/24, h%24)
+	case h > 0:
+		return fmt.Sprintf("%d h %d m", h, m)
+	case m > 0:
+		return fmt.Sprintf("%d m %d s", m, s)
+	}
+	return fmt.Sprintf("%d s", s)
+}
