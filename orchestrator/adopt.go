@@ -141,14 +141,16 @@ func (s *session) reattach(ctx context.Context, of *results.Trial, a *results.At
 		return false
 	}
 	defer release()
-	err = t.rejoin(ctx, a)
+	within, end := s.helm.resume(ctx, stretchOf(t.slot))
+	defer end()
+	err = t.rejoin(within, a)
 	if gone := unattachable(err); gone != "" {
 		s.lane.record(ctx, results.Record{Kind: results.KindJudged, Slot: &t.slot, Attempt: a.Number, Outcome: results.Interrupted,
 			Reason: "the controller stopped, and what the agent measured cannot be had: " + gone})
 		return false
 	}
 	t.notes = append(t.notes, "resumed: a new controller took this trial over from the agent; the console was not watched in between")
-	judged := t.finish(ctx, err)
+	judged := t.finish(within, err)
 	return judged.Outcome != results.Interrupted && judged.Outcome != results.Lost
 }
 

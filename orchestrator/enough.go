@@ -186,6 +186,9 @@ func (l *lane) hopeless(m *results.Model, c results.Cell, metric workloads.Metri
 	if n := l.r.Plan.BootFailures; n > 0 && l.crashes[c.Kernel] >= n {
 		return "the kernel is not booted any more"
 	}
+	if why := l.helm.leftOut(c.Kernel); why != "" {
+		return "the kernel is left out, " + why
+	}
 	if v := m.Values(c, metric.Name); len(v.Boots) == 0 {
 		if len(v.Lacks) > 0 {
 			return "no value: " + v.Lacks[0].Reason

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 
 	"go.uber.org/zap"
@@ -31,6 +32,8 @@ type lane struct {
 	console  *consoleLog             // of the newest boot; nil: none
 
 	standing
+	helm   *helm
+	byHand bool // the target was withdrawn by a person
 	costs  *plan.Costs
 	cut    *results.Cut // what --until leaves out; nil: nothing yet
 	noTime bool         // not even for the pause after a failure
@@ -62,13 +65,15 @@ func (r *Runner) newLane(p *plan.Lane) (*lane, error) {
 	t.Dial, t.Serve, t.Agent = r.Dial, r.Serve, AgentBytes
 	l := &lane{r: r, plan: p, conf: conf, target: &t, log: r.Log.With(zap.String("target", p.Target)),
 		boots: r.Run.NextBoot(p.Target, r.Before) - 1, attempts: attemptsBefore(r.Before, p.Target),
-		standing: newStanding(), costs: plan.NewCosts(r.Lab, r.Plan, p.Target, r.History), ending: ending{over: make(chan struct{})}}
+		standing: newStanding(), costs: plan.NewCosts(r.Lab, r.Plan, p.Target, r.History), ending: ending{over: make(chan struct{})}, helm: newHelm()}
 	if t.Power != nil && !targets.TraitsOf(t.Boot).Local {
 		l.supplied(t.Power)
 	}
 	l.machine = known(r.Before, p.Target)
 	if r.Resume {
 		l.standing = policyBefore(r.Before, p.Target)
+		l.byHand = strings.HasPrefix(l.withdrawn, results.SkippedBy)
+		l.helm.inherit(r.Before, p.Target, undertaking(r.Before))
 		l.inherit()
 	}
 	return l, nil
@@ -97,6 +102,9 @@ func (l *lane) run(ctx context.Context) {
 	}
 	last := results.Record{Kind: results.KindLane, Note: results.NoteEnded}
 	for i, b := range l.plan.Boots {
+		l.helm.reach(i)
+		l.idle(ctx, l.splits(i), l.costs.Boot(b), b.Kernel)
+		l.heed()
 		if ctx.Err() == nil && !l.enough(ctx, i) && l.startable(ctx, i) {
 			l.boot(ctx, b)
 		}
@@ -106,8 +114,12 @@ func (l *lane) run(ctx context.Context) {
 	} else {
 		last.Note = results.NoteInterrupted
 	}
-	if l.withdrawn != "" {
+	l.helm.close()
+	if l.heed(); l.withdrawn != "" {
 		last.Note, last.Reason = results.NoteQuarantined, l.withdrawn
+		if l.byHand {
+			last.Note = results.NoteGivenUp
+		}
 	}
 	if why := l.robbed(ctx); why != nil {
 		last.Note, last.Reason = results.NoteInterrupted, why.Error()
@@ -119,7 +131,10 @@ func (l *lane) run(ctx context.Context) {
 // skipReason says why a boot is not even tried, "" when it is. again: it was
 // tried before, and trials of it are left.
 func (l *lane) skipReason(b plan.Boot, again bool) string {
+	byHand := l.helm.leftOut(b.Kernel)
 	switch {
+	case byHand != "":
+		return byHand
 	case l.withdrawn != "":
 		return "target quarantined: " + firstWords(l.withdrawn)
 	case l.verified && !again && l.onlyOnce():
@@ -159,18 +174,21 @@ func (l *lane) boot(ctx context.Context, b plan.Boot) {
 	}
 	l.settle()
 	tries := 0
-	for ; len(todo) > 0 && ctx.Err() == nil; again = true {
+	for len(todo) > 0 && ctx.Err() == nil {
+		l.heed()
 		if why := l.skipReason(b, again); why != "" {
 			l.conclude(ctx, todo, results.Skipped, why)
 			return
 		}
-		if !l.bootable(ctx, b, todo) {
+		if l.idle(ctx, b.Block, l.costs.Boot(b), b.Kernel); !l.bootable(ctx, b, todo) {
 			return
 		}
 		took := l.r.night.stopwatch()
-		s, err := l.start(ctx, b)
+		s, begun, by, err := l.tryBoot(ctx, b)
 		var crash *targets.BootError
 		switch {
+		case !begun && (by != "" || err == nil || errors.Is(err, errHalted)):
+			continue // a person was faster
 		case err == nil && again && l.verified && l.onlyOnce() && s.record.BootID != l.lastID:
 			// The lost link was a reboot; trials of two boots are not one sample.
 			l.conclude(ctx, todo, results.Skipped, fmt.Sprintf("the target rebooted by itself, and boot method %q gives one boot per run", l.conf.BootKind))
@@ -180,6 +198,8 @@ func (l *lane) boot(ctx context.Context, b plan.Boot) {
 			l.costs.SawBoot(b.Kernel, took())
 			l.payBack(ctx) // what a controller set that died, in a boot that goes on
 			todo = s.trials(ctx, todo)
+		case by != "" && !errors.As(err, &crash):
+			l.abandoned(ctx, b, by)
 		case ctx.Err() != nil:
 			return
 		case errors.As(err, &crash):
@@ -201,8 +221,9 @@ func (l *lane) boot(ctx context.Context, b plan.Boot) {
 				l.conclude(ctx, todo, results.Lost, why)
 				return
 			}
-			l.pause(ctx)
+			l.pause(ctx, b.Kernel)
 		}
+		again = true
 	}
 }
 

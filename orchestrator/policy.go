@@ -92,7 +92,7 @@ func backoff(first, most time.Duration, row int) time.Duration {
 }
 
 // pause gives whatever failed time to come back: a switch, a PDU, an SSH server.
-func (l *lane) pause(ctx context.Context) {
+func (l *lane) pause(ctx context.Context, kernel string) {
 	d := backoff(l.conf.Failures.Backoff, l.conf.Failures.BackoffMax, l.infra)
 	if l.withdrawn != "" || d <= 0 || ctx.Err() != nil {
 		return
@@ -102,7 +102,7 @@ func (l *lane) pause(ctx context.Context) {
 		return
 	}
 	l.note(ctx)(fmt.Sprintf("the next try is in %s", d))
-	rest(ctx, d)
+	l.patient(ctx, kernel, d)
 }
 
 // rest waits for d, or until ctx ends.
@@ -165,6 +165,16 @@ func (t *trial) pardon(ctx context.Context, rec *results.Record) {
 
 const duringTrial = " during the trial" // after a stage, in a verdict's reason
 
+// undertaking is the session that began what the newest one resumes: the run's
+// first, or a rerun.
+func undertaking(m *results.Model) int {
+	from := len(m.Sessions)
+	for from > 1 && strings.HasPrefix(m.Sessions[from-1].Why, results.WhyResume) {
+		from--
+	}
+	return from
+}
+
 // policyBefore is what the sessions of a run that are one undertaking, the first
 // or a rerun and what resumed it, have learnt of a lane's target. A lane that was
 // given up stays so with its first cause.
@@ -173,10 +183,7 @@ func policyBefore(m *results.Model, lane string) standing {
 	if m == nil {
 		return s
 	}
-	from := len(m.Sessions)
-	for from > 1 && strings.HasPrefix(m.Sessions[from-1].Why, results.WhyResume) {
-		from--
-	}
+	from := undertaking(m)
 	crashesBefore(&s, m, lane, from)
 	infraBefore(&s, m, lane, from)
 	if l := m.Lane(lane); l != nil && l.Quarantined {

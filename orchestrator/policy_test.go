@@ -58,7 +58,7 @@ func bareLane(t *testing.T, conf config.Target) (*lane, *results.Run) {
 	t.Cleanup(func() { _ = w.Close() })
 	conf.Name = "box"
 	r := &Runner{Run: run, Journal: w, Log: zap.NewNop(), night: newNight(time.Time{}), Plan: &plan.Plan{}}
-	return &lane{r: r, conf: &conf, target: &targets.Target{Name: "box"}, log: r.Log, standing: newStanding(),
+	return &lane{r: r, conf: &conf, target: &targets.Target{Name: "box"}, log: r.Log, standing: newStanding(), helm: newHelm(),
 		costs: plan.NewCosts(&config.Lab{}, r.Plan, "box", plan.History{})}, run
 }
 
@@ -69,15 +69,15 @@ func TestPausesAreDoubledAndBounded(t *testing.T) {
 		l.r.night = newNight(time.Time{})
 		for l.infra = 1; l.infra <= 6; l.infra++ {
 			start := time.Now()
-			l.pause(t.Context())
+			l.pause(t.Context(), "")
 			got = append(got, time.Since(start))
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		start := time.Now()
-		l.pause(ctx)
+		l.pause(ctx, "")
 		l.withdrawn = "given up"
-		l.pause(t.Context())
+		l.pause(t.Context(), "")
 		if d := time.Since(start); d != 0 {
 			t.Errorf("waited %s after Ctrl-C, or for a target that is given up", d)
 		}

@@ -34,6 +34,9 @@ func (l *lane) wake(ctx context.Context) {
 	if err != nil {
 		return // interrupted
 	}
+	asked := ctx
+	ctx, end := l.helm.resume(asked, stretch{what: "waking the target"})
+	defer end()
 	defer release()
 	how, err := targets.SwitchedOn(ctx, l.target, targets.BootLog{Note: l.note(ctx)})
 	l.target.StopConsole()
@@ -49,7 +52,8 @@ func (l *lane) wake(ctx context.Context) {
 		}
 		l.failed(ctx, fmt.Errorf("it did not answer at the start: %w", err))
 		l.stranded = l.withdrawn != ""
-		l.pause(ctx)
+		end()
+		l.pause(asked, "")
 	case how != "":
 		l.note(ctx)("it did not answer at the start: " + how)
 	}

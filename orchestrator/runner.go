@@ -55,6 +55,9 @@ type Runner struct {
 	kept    *keeper
 	night   *night // a test has its own
 
+	steering sync.Mutex
+	helmed   []*lane // that can be steered
+
 	settledMu sync.Mutex
 	settled   map[string]bool // lanes whose open trials are taken over, or given up
 
@@ -99,6 +102,7 @@ func (r *Runner) Execute(ctx context.Context) error {
 			r.lanes = append(r.lanes, l)
 		}
 	}
+	defer r.steerable(r.lanes)()
 	for _, l := range r.lanes {
 		go func() {
 			defer close(l.ending.over)

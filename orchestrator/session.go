@@ -34,6 +34,9 @@ func (l *lane) start(ctx context.Context, b plan.Boot) (*session, error) {
 		return nil, err
 	}
 	defer release()
+	if !l.helm.started() {
+		return nil, errHalted
+	}
 	l.boots++
 	l.touched, l.at, l.stranded = true, "", false
 	if !l.onlyOnce() {
@@ -119,6 +122,8 @@ func (s *session) judge(ctx context.Context, b plan.Boot, err error) {
 		j.Outcome, j.Stage, j.Reason, j.LastLines = results.Lost, excused.crash.Stage, excused.crash.Err.Error(), excused.crash.LastLines
 	case errors.As(err, &crash):
 		j.Outcome, j.Stage, j.Reason, j.LastLines = results.BootFailed, crash.Stage, crash.Err.Error(), crash.LastLines
+	case byHand(ctx) != "":
+		j.Outcome, j.Reason = results.Skipped, byHand(ctx)
 	case ctx.Err() != nil:
 		j.Outcome, j.Reason = results.Interrupted, err.Error()
 	default:

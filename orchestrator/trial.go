@@ -20,17 +20,33 @@ import (
 // trials runs the slots of a boot in order and returns those still to be done
 // in another boot.
 func (s *session) trials(ctx context.Context, todo []results.Slot) []results.Slot {
-	for len(todo) > 0 {
+	for goesOn := true; len(todo) > 0; {
+		before := len(todo)
+		if todo, goesOn = s.heeded(ctx, todo); !goesOn {
+			return todo
+		} else if len(todo) < before {
+			continue
+		}
 		if ctx.Err() != nil || !s.runnable(ctx, todo) {
 			return todo
 		}
 		slot := todo[0]
 		slot.Boot = s.number
+		within, end, ok := s.helm.begin(ctx, stretchOf(slot))
+		if !ok {
+			continue
+		}
 		took := s.r.night.stopwatch()
-		o, why := s.trial(ctx, slot)
+		o, why := s.trial(within, slot)
+		end()
 		switch o {
+		case notBegun:
 		case results.Interrupted:
 			return todo
+		case results.Skipped:
+			if todo = todo[1:]; !s.steadied(ctx, "a trial that was skipped") {
+				return todo
+			}
 		case results.BootFailed:
 			s.crashed(s.kernel, why)
 			s.fallen(s.number, s.kernel)
@@ -45,7 +61,7 @@ func (s *session) trials(ctx context.Context, todo []results.Slot) []results.Slo
 			if s.withdrawn != "" {
 				return todo
 			}
-			s.pause(ctx)
+			s.pause(ctx, s.kernel)
 			if !s.back(ctx) {
 				s.recover(ctx, targets.Kernel{}, "a lost link") // its kernel did nothing wrong
 				return todo
@@ -84,10 +100,15 @@ func scenario(lab *config.Lab, c results.Cell) *config.Scenario {
 	return &w.Scenarios[i]
 }
 
+// notBegun is the outcome of a trial that waited for others when its lane was
+// paused. It is in no record.
+const notBegun results.Outcome = ""
+
 // trial runs one slot and writes down what became of it.
 func (s *session) trial(ctx context.Context, slot results.Slot) (results.Outcome, string) {
 	// A controller that stopped at the wrong moment leaves a folder and no record.
 	attempt := max(s.attempts[slot.Key()]+1, s.r.Run.NextAttempt(slot, s.r.Before))
+	numbered := s.attempts[slot.Key()]
 	s.attempts[slot.Key()] = attempt
 	t := &trial{session: s, slot: slot, attempt: attempt, scenario: scenario(s.r.Lab, slot.Cell), began: time.Now()}
 	rec := func(k results.Kind) results.Record {
@@ -100,7 +121,20 @@ func (s *session) trial(ctx context.Context, slot results.Slot) (results.Outcome
 		return r.Outcome, r.Reason
 	}
 	release, err := s.turn(ctx, slot.Cell, t.lockNames())
-	if err != nil {
+	if err == nil && !s.helm.started() {
+		release()
+		err = errHalted
+	}
+	switch {
+	case errors.Is(err, errHalted):
+		s.attempts[slot.Key()] = numbered
+		return notBegun, ""
+	case err != nil && byHand(ctx) != "":
+		r := rec(results.KindJudged)
+		r.Outcome, r.Reason = results.Skipped, byHand(ctx)
+		s.lane.record(ctx, r)
+		return r.Outcome, r.Reason
+	case err != nil:
 		return results.Interrupted, err.Error()
 	}
 	defer release()

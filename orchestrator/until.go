@@ -72,9 +72,11 @@ func (l *lane) startable(ctx context.Context, i int) bool {
 // would be over in time.
 func (l *lane) bootable(ctx context.Context, b plan.Boot, todo []results.Slot) bool {
 	if _, ends := l.r.night.left(); ends { // as somebody's peer it may have to wait first
-		if release, err := l.hold(ctx); err == nil {
+		within, end := l.helm.resume(ctx, stretch{what: "the wait for the boot of kernel " + b.Kernel, kernel: b.Kernel, waiting: true})
+		if release, err := l.hold(within); err == nil {
 			release()
 		}
+		end()
 	}
 	b.Trials = todo
 	return l.cut == nil && l.inTime(ctx, l.costs.Boot(b), b.Kernel, todo)

@@ -21,6 +21,7 @@ func (t *trial) writeEnded(ctx context.Context, how string) {
 		return
 	}
 	t.ended = true
+	hand := t.helm.concludes()
 	rec := results.Record{Kind: results.KindEnded, Slot: &t.slot, Attempt: t.attempt, Note: how}
 	word, reason, _ := strings.Cut(how, ": ")
 	switch word {
@@ -33,6 +34,9 @@ func (t *trial) writeEnded(ctx context.Context, how string) {
 		rec.Outcome, rec.Reason = results.Failed, reason
 	case "link lost":
 		rec.Outcome, rec.Reason = results.Lost, how
+	}
+	if hand != "" { // so that nobody who resumes the run takes it up again
+		rec.Outcome, rec.Reason = results.Skipped, hand
 	}
 	t.how = rec
 	t.lane.record(ctx, rec)
@@ -92,7 +96,7 @@ func (t *trial) judge(ctx context.Context, runErr error, rec *results.Record) {
 // excuse blames nobody for what a power cut did that another lane caused.
 func (t *trial) excuse(ctx context.Context, rec *results.Record) {
 	switch rec.Outcome {
-	case results.OK, results.Interrupted, results.NotApplicable:
+	case results.OK, results.Interrupted, results.NotApplicable, results.Skipped:
 		return
 	}
 	if why := t.r.outages.cause(ctx, t.conf.Name, t.began); why != "" {
@@ -124,6 +128,8 @@ func (t *trial) classify(ctx context.Context, err error) (results.Outcome, strin
 	switch {
 	case err == nil:
 		return results.OK, ""
+	case byHand(ctx) != "":
+		return results.Skipped, byHand(ctx)
 	case ctx.Err() != nil:
 		return results.Interrupted, context.Cause(ctx).Error()
 	case t.r.disk(err) != nil:

@@ -7,6 +7,9 @@ package control
 import (
 	"context"
 	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"kernsweep/orchestrator/results"
 )
@@ -62,11 +65,25 @@ func (r Request) Check() error {
 		return fmt.Errorf("action %q: there are %v", r.Action, Actions())
 	case r.Action.OfLane() && r.Lane == "":
 		return fmt.Errorf("%s: of which lane?", r.Action)
+	case r.By == "":
+		return fmt.Errorf("%s: who asks?", r.Action)
 	case r.Kernel != "" && r.Action != SkipKernel:
 		return fmt.Errorf("%s takes no kernel", r.Action)
 	}
+	for name, s := range map[string]string{"lane": r.Lane, "kernel": r.Kernel, "who asks": r.By, "why": r.Why} {
+		if len(s) > maxText {
+			return fmt.Errorf("%s: %s is longer than %d bytes", r.Action, name, maxText)
+		}
+		if strings.ContainsFunc(s, unicode.IsControl) || !utf8.ValidString(s) {
+			return fmt.Errorf("%s: %s has control characters", r.Action, name)
+		}
+	}
 	return nil
 }
+
+// maxText bounds each text of a request: it is repeated for every trial that is
+// left out.
+const maxText = 300
 
 // Steered is a controller that can be asked. Said is one sentence: what will
 // happen, or that it has. An error says why it will not.

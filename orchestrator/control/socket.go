@@ -6,11 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
 	"sync"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"kernsweep/orchestrator/results"
 )
@@ -19,6 +22,7 @@ const (
 	folder     = ".control"
 	askTime    = 10 * time.Second // for one request and its answer
 	maxRequest = 64 << 10         // bytes of one line
+	maxAtOnce  = 32               // requests; more wait
 )
 
 // Server takes requests for a run until it is closed.
@@ -44,10 +48,7 @@ func Serve(ctx context.Context, run *results.Run, to Steered) (*Server, error) {
 	if err != nil {
 		return fail(err)
 	}
-	if err := os.MkdirAll(at, 0o700); err != nil {
-		return fail(err)
-	}
-	dir, err := os.Open(at)
+	dir, err := private(at)
 	if err != nil {
 		return fail(err)
 	}
@@ -73,7 +74,32 @@ func place(run *results.Run) (string, error) {
 	return filepath.Join(filepath.Dir(dir), folder), err
 }
 
+// private makes and opens a folder that nobody else gets into: who connects is
+// not asked who he is.
+func private(at string) (*os.File, error) {
+	if err := os.Mkdir(at, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+		return nil, err
+	}
+	dir, err := os.OpenFile(at, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return nil, err
+	}
+	var st unix.Stat_t
+	if err = unix.Fstat(int(dir.Fd()), &st); err == nil && int(st.Uid) != os.Geteuid() {
+		err = fmt.Errorf("%s belongs to another user (uid %d)", at, st.Uid)
+	}
+	if err == nil && st.Mode&0o077 != 0 {
+		err = dir.Chmod(0o700)
+	}
+	if err != nil {
+		_ = dir.Close() // nothing was written
+		return nil, err
+	}
+	return dir, nil
+}
+
 func (s *Server) accept(ctx context.Context) {
+	turn := make(chan struct{}, maxAtOnce)
 	for {
 		c, err := s.listen.Accept()
 		if errors.Is(err, net.ErrClosed) {
@@ -88,8 +114,14 @@ func (s *Server) accept(ctx context.Context) {
 			t.Stop()
 			continue
 		}
+		select {
+		case turn <- struct{}{}:
+		case <-ctx.Done():
+			_ = c.Close() // nothing was asked yet
+			continue
+		}
 		s.wg.Go(func() {
-			defer c.Close()
+			defer func() { _ = c.Close(); <-turn }() // who asked may have gone
 			ctx, cancel := context.WithTimeout(ctx, askTime)
 			defer cancel()
 			defer context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Now()) })()
@@ -103,10 +135,15 @@ func (s *Server) answer(ctx context.Context, c net.Conn) {
 	var a answer
 	in := bufio.NewScanner(c)
 	in.Buffer(make([]byte, 0, 4096), maxRequest)
-	if !in.Scan() {
+	var err error
+	switch {
+	case in.Scan():
+		err = json.Unmarshal(in.Bytes(), &r)
+	case errors.Is(in.Err(), bufio.ErrTooLong):
+		err = fmt.Errorf("a request has at most %d bytes", maxRequest)
+	default:
 		return // nothing was asked
 	}
-	err := json.Unmarshal(in.Bytes(), &r)
 	if err == nil {
 		err = r.Check()
 	}
@@ -153,7 +190,10 @@ func Ask(ctx context.Context, run *results.Run, r Request) (said string, err err
 		return "", unanswered(run, err)
 	}
 	var a answer
-	if err := json.NewDecoder(c).Decode(&a); err != nil {
+	if err := json.NewDecoder(io.LimitReader(c, maxRequest)).Decode(&a); err != nil {
+		if r.Action == StopNow && ctx.Err() == nil {
+			return "the controller of run " + run.Name() + " has quit", nil
+		}
 		return "", fmt.Errorf("run %s: its controller took the request (%s) and did not answer: %w", run.Name(), r.Action, err)
 	}
 	if a.Error != "" {
@@ -183,6 +223,10 @@ func unanswered(run *results.Run, err error) error {
 		return fmt.Errorf("run %s is not being executed: there is nothing to steer", run.Name())
 	case !h.Here():
 		return fmt.Errorf("run %s is executed by %s: steer it there", run.Name(), h)
+	case errors.Is(err, os.ErrPermission):
+		return fmt.Errorf("run %s is executed by %s: only its user can steer it", run.Name(), h)
+	case errors.Is(err, os.ErrNotExist), errors.Is(err, unix.ECONNREFUSED):
+		return fmt.Errorf("run %s is executed by %s, which takes no requests (it begins, ends, or is of an older version): ask again in a moment, or kernsweep stop", run.Name(), h)
 	default:
 		return fmt.Errorf("run %s is executed by %s, which does not answer: %w", run.Name(), h, err)
 	}

@@ -110,7 +110,7 @@ const (
 // ExitStatus judges the run by its final state: 130 when it was interrupted,
 // else 3 when a target was lost, else 1 when a kernel or a workload failed or a
 // trial was invalid, else 0. Cells that are n/a or were skipped decide nothing
-// themselves; what made them so does.
+// themselves; what made them so does, but for a person who skipped them.
 func (m *Model) ExitStatus() int {
 	n := m.Count()
 	failed, lost := n[Failed]+n[Invalid]+n[BootFailed] > 0, n[Lost] > 0
@@ -130,7 +130,7 @@ func (m *Model) ExitStatus() int {
 		lost = lost || b.Result.Outcome == Lost
 	}
 	for _, l := range m.Lanes {
-		lost = lost || l.Quarantined
+		lost = lost || l.Quarantined && !l.ByHand
 	}
 	switch {
 	case byHand || interrupted > 0:

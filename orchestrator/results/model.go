@@ -36,6 +36,7 @@ type Session struct {
 	Note        string    `json:"note,omitempty"`
 
 	from, to moment
+	notes    int // that were written before it
 }
 
 // LaneState is where a lane stands.
@@ -44,7 +45,10 @@ type LaneState struct {
 	Began       time.Time `json:"began,omitzero"`
 	Ended       time.Time `json:"ended,omitzero"` // zero: not ended
 	Quarantined bool      `json:"quarantined,omitempty"`
-	Reason      string    `json:"reason,omitempty"` // of the quarantine: its first cause
+	Reason      string    `json:"reason,omitempty"`  // of the quarantine: its first cause
+	ByHand      bool      `json:"by_hand,omitempty"` // the quarantine: a person gave the target up
+	Paused      time.Time `json:"paused,omitzero"`   // since when somebody has it paused; zero: it is not
+	PausedBy    string    `json:"paused_by,omitempty"`
 	Taken       string    `json:"taken,omitempty"`  // how another controller got the target in the middle; "": it did not
 	Cut         *Cut      `json:"cut,omitempty"`    // what its newest session left out; nil: nothing
 	Enough      *Enough   `json:"enough,omitempty"` // boots = "auto" came to its end; nil: it did not
@@ -126,7 +130,7 @@ func (m *Model) add(r *Record) {
 func (m *Model) addSession(r *Record) {
 	if strings.HasPrefix(r.Note, NoteBegan) || len(m.Sessions) == 0 {
 		_, why, _ := strings.Cut(r.Note, ": ")
-		m.Sessions = append(m.Sessions, Session{Began: r.At, Why: why, Note: r.Note, from: moment{r.At, r.UpMS, len(m.Sessions) + 1}})
+		m.Sessions = append(m.Sessions, Session{Began: r.At, Why: why, Note: r.Note, from: moment{r.At, r.UpMS, len(m.Sessions) + 1}, notes: len(m.Notes)})
 		return
 	}
 	s := &m.Sessions[len(m.Sessions)-1]
@@ -146,12 +150,16 @@ func (m *Model) lane(name string) *LaneState {
 
 func (m *Model) addLane(r *Record) {
 	l := m.lane(r.Lane)
+	l.Paused, l.PausedBy = time.Time{}, ""
 	switch {
+	case strings.HasPrefix(r.Note, NotePaused):
+		l.Paused, l.PausedBy = r.At, r.Reason
 	case strings.HasPrefix(r.Note, NoteBegan): // also a rerun's: judged by the final state
 		l.Began, l.Ended, l.Quarantined, l.Reason, l.Taken, l.Cut = r.At, time.Time{}, false, "", "", nil
+		l.ByHand = false
 	case strings.HasPrefix(r.Note, NoteQuarantined):
 		if !l.Quarantined {
-			l.Quarantined, l.Reason = true, r.Reason
+			l.Quarantined, l.Reason, l.ByHand = true, r.Reason, strings.HasPrefix(r.Note, NoteGivenUp)
 		}
 		l.Ended = r.At
 	case strings.HasPrefix(r.Note, NoteEnded), strings.HasPrefix(r.Note, NoteInterrupted):

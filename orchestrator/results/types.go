@@ -92,6 +92,7 @@ const (
 	NoteEnded       = "ended"
 	NoteInterrupted = "interrupted" // ended, by the user or a signal
 	NoteQuarantined = "quarantined"
+	NoteGivenUp     = NoteQuarantined + ": by hand" // Reason begins with SkippedBy
 	// A lane that somebody paused begins nothing until it goes on.
 	NotePaused = "paused"
 	NoteGoesOn = "goes on"
