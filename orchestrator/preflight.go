@@ -35,6 +35,13 @@ type Finding struct {
 	Level  Level
 	Text   string // what was seen, or what is wrong
 	Do     string // what to do about it; "" when it is fine
+	// Command is one that helps with it, to be pasted; "" = none does.
+	Command string
+}
+
+// cmd is a command line of ours.
+func (p *Preflight) cmd(format string, args ...any) string {
+	return strings.TrimSpace(p.Kernsweep + " " + fmt.Sprintf(format, args...))
 }
 
 // Preflight looks, before a run, for what would spoil the night. It changes
@@ -83,7 +90,7 @@ func (p *Preflight) Run(ctx context.Context) []Finding {
 	case <-answers.done:
 	case <-ctx.Done():
 	}
-	return p.sorted(answers.so(checks))
+	return p.sorted(p.so(answers, checks))
 }
 
 // checks are the questions of a plan.
@@ -142,7 +149,7 @@ func (a *answers) ask(ctx context.Context, checks []check) {
 }
 
 // so is what is known now; a check that has not ended is a finding itself.
-func (a *answers) so(checks []check) []Finding {
+func (p *Preflight) so(a *answers, checks []check) []Finding {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	var out []Finding
@@ -151,7 +158,8 @@ func (a *answers) so(checks []check) []Finding {
 			out = append(out, a.found[i]...)
 			continue
 		}
-		out = append(out, Finding{c.target, Warning, "not known in time: " + c.what, "try it by hand before you leave: kernsweep target doctor " + c.target})
+		out = append(out, Finding{Target: c.target, Level: Warning, Text: "not known in time: " + c.what, Do: "try it by hand before you leave:",
+			Command: p.cmd("target doctor %s", c.target)})
 	}
 	return out
 }
@@ -179,7 +187,7 @@ func (p *Preflight) sorted(found []Finding) []Finding {
 			}
 		}
 		if len(fine) > 0 && (n != "" || len(rest) > 0) {
-			out = append(out, Finding{n, Fine, strings.Join(fine, ", "), ""})
+			out = append(out, Finding{Target: n, Level: Fine, Text: strings.Join(fine, ", ")})
 		}
 		out = append(out, rest...)
 	}

@@ -45,7 +45,9 @@ func (p *Preflight) laneChecks(l plan.Lane, t *config.Target) []check {
 		return append(out, at("its virtual machine", still(func() []Finding { return p.machine(t, m) })))
 	}
 	if targets.TraitsOf(t.Boot).Local {
-		return append(out, at("", still(func() []Finding { return []Finding{{t.Name, Fine, "virtual, starts with its first boot", ""}} })))
+		return append(out, at("", still(func() []Finding {
+			return []Finding{{Target: t.Name, Level: Fine, Text: "virtual, starts with its first boot"}}
+		})))
 	}
 	out = append(out, at("whether it is reached", func(ctx context.Context) []Finding { return p.reach(ctx, l, t) }))
 	if t.Console != nil {
@@ -62,8 +64,8 @@ func (p *Preflight) programs(t *config.Target) []Finding {
 	if len(missing) == 0 {
 		return nil
 	}
-	return []Finding{{t.Name, Unsafe, "missing on the controller: " + strings.Join(missing, ", "),
-		"install it here (" + InstallHint(missing[0]) + "), or correct its path in the target's block"}}
+	return []Finding{{Target: t.Name, Level: Unsafe, Text: "missing on the controller: " + strings.Join(missing, ", "),
+		Do: "install it here (" + InstallHint(missing[0]) + "), or correct its path in the target's block"}}
 }
 
 // missingPrograms are those that the target's drivers will start in vain.
@@ -75,12 +77,18 @@ func missingPrograms(t *config.Target) []string {
 			continue
 		}
 		for _, p := range r.Programs(&t.Target) {
-			if _, err := exec.LookPath(p); err != nil && !slices.Contains(missing, p) {
+			if lacks(p) && !slices.Contains(missing, p) {
 				missing = append(missing, p)
 			}
 		}
 	}
 	return missing
+}
+
+// lacks says that a program is not on the controller.
+func lacks(program string) bool {
+	_, err := exec.LookPath(program)
+	return err != nil
 }
 
 // InstallHint is how Debian installs a program, where its package has another name
@@ -102,12 +110,12 @@ func (p *Preflight) images(l plan.Lane, t *config.Target) []Finding {
 	for _, k := range laneKernels(p.Lab, l, t) {
 		for _, f := range imageFiles(k.Image) {
 			if why := unreadable(f); why != "" {
-				out = append(out, Finding{t.Name, Unsafe, fmt.Sprintf("kernel %s: %s: %s", k.Name, f, why), "put the file there, or correct image in kernel " + k.Name})
+				out = append(out, Finding{Target: t.Name, Level: Unsafe, Text: fmt.Sprintf("kernel %s: %s: %s", k.Name, f, why), Do: "put the file there, or correct image in kernel " + k.Name})
 			}
 		}
 		if got := imageArch(k.Image.Kernel); got != "" && t.Arch != "" && !strings.HasPrefix(t.Arch, got) && !(got == "386" && t.Arch == "amd64") {
-			out = append(out, Finding{t.Name, Unsafe, fmt.Sprintf("kernel %s: %s is for %s, and the target is %s", k.Name, k.Image.Kernel, got, t.Arch),
-				fmt.Sprintf("name the right file in image %q of kernel %s", t.Arch, k.Name)})
+			out = append(out, Finding{Target: t.Name, Level: Unsafe, Text: fmt.Sprintf("kernel %s: %s is for %s, and the target is %s", k.Name, k.Image.Kernel, got, t.Arch),
+				Do: fmt.Sprintf("name the right file in image %q of kernel %s", t.Arch, k.Name)})
 		}
 	}
 	return out
@@ -146,13 +154,13 @@ func imageArch(path string) string {
 // leases says whether the target is still ours, and who holds what its trials share.
 func (p *Preflight) leases(ctx context.Context, t *config.Target) []Finding {
 	if err := p.Claims.check(ctx, t.Name); err != nil {
-		return []Finding{{t.Name, Unsafe, err.Error(), p.Kernsweep + " status says who has it; begin again with --wait"}}
+		return []Finding{{Target: t.Name, Level: Unsafe, Text: err.Error(), Do: "begin again with --wait; who has it:", Command: p.cmd("status")}}
 	}
 	var out []Finding
 	for _, r := range p.Held {
 		for _, u := range t.Uses {
 			if r.Key == "uses:"+u && r.State == leases.Held && !(p.Mine != nil && p.Mine(r)) {
-				out = append(out, Finding{t.Name, Warning, fmt.Sprintf("%s, which its trials share, is in use by %s", u, r), "its trials wait for it; or have that run ended"})
+				out = append(out, Finding{Target: t.Name, Level: Warning, Text: fmt.Sprintf("%s, which its trials share, is in use by %s", u, r), Do: "its trials wait for it; or have that run ended"})
 			}
 		}
 	}
@@ -162,13 +170,16 @@ func (p *Preflight) leases(ctx context.Context, t *config.Target) []Finding {
 func (p *Preflight) machine(t *config.Target, m readier) []Finding {
 	said, err := m.Ready(&t.Target)
 	if err != nil {
-		return []Finding{{t.Name, Unsafe, err.Error(), "correct the boot block of target " + t.Name}}
+		return []Finding{{Target: t.Name, Level: Unsafe, Text: err.Error(), Do: "correct the boot block of target " + t.Name}}
 	}
-	return []Finding{{t.Name, Fine, "virtual, starts with its first boot: " + said, ""}}
+	return []Finding{{Target: t.Name, Level: Fine, Text: "virtual, starts with its first boot: " + said}}
 }
 
 // console opens and closes the console.
 func (p *Preflight) console(ctx context.Context, t *config.Target) []Finding {
+	if r, ok := t.Console.(targets.Runner); ok && slices.ContainsFunc(r.Programs(&t.Target), lacks) {
+		return nil // which is said
+	}
 	ctx, stop := context.WithTimeout(ctx, t.Timeout.WithDefaults().Exec)
 	defer stop()
 	c, err := t.Console.Open(ctx)
@@ -176,20 +187,20 @@ func (p *Preflight) console(ctx context.Context, t *config.Target) []Finding {
 		err = c.Close()
 	}
 	if err != nil {
-		return []Finding{{t.Name, Unsafe, "its console does not open: " + err.Error(), p.Kernsweep + " console " + t.Name + "; or correct its console block"}}
+		return []Finding{{Target: t.Name, Level: Unsafe, Text: "its console does not open: " + err.Error(), Do: "correct its console block; try it:", Command: p.cmd("console %s", t.Name)}}
 	}
-	return []Finding{{t.Name, Fine, "console opens", ""}}
+	return []Finding{{Target: t.Name, Level: Fine, Text: "console opens"}}
 }
 
 // served tries the port from which the boot loader fetches its files.
 func (p *Preflight) served(ctx context.Context, t *config.Target, listen string) []Finding {
 	s, err := p.Serve(ctx, listen, nil)
 	if err != nil {
-		return []Finding{{t.Name, Unsafe, fmt.Sprintf("its files cannot be served at %s: %v", listen, err),
-			"end what listens there, run as root or give the program CAP_NET_BIND_SERVICE, or set tftp_listen or tftp_root in its boot block"}}
+		return []Finding{{Target: t.Name, Level: Unsafe, Text: fmt.Sprintf("its files cannot be served at %s: %v", listen, err),
+			Do: "end what listens there, run as root or give the program CAP_NET_BIND_SERVICE, or set tftp_listen or tftp_root in its boot block"}}
 	}
 	s.Release()
-	return []Finding{{t.Name, Fine, "TFTP at " + listen, ""}}
+	return []Finding{{Target: t.Name, Level: Fine, Text: "TFTP at " + listen}}
 }
 
 // controller looks for what workloads need here, as a peer.
@@ -198,8 +209,8 @@ func (p *Preflight) controller() []Finding {
 	for _, n := range p.tools("", func(l plan.Lane, s *config.Scenario, tool workloads.Tool) bool {
 		return tool.Peer && s.Common.Peer == "controller"
 	}) {
-		if _, err := exec.LookPath(n.name); err != nil {
-			out = append(out, Finding{"", Unsafe, fmt.Sprintf("%s is not on the controller, the peer of %s", n.name, n.cell), InstallHint(n.name)})
+		if lacks(n.name) {
+			out = append(out, Finding{Level: Unsafe, Text: fmt.Sprintf("%s is not on the controller, the peer of %s", n.name, n.cell), Do: InstallHint(n.name)})
 		}
 	}
 	return out

@@ -63,18 +63,18 @@ func (p *Preflight) reach(ctx context.Context, l plan.Lane, t *config.Target) []
 		return p.notReached(t, dialErr, state, err)
 	}
 	defer conn.Close()
-	out := []Finding{{t.Name, Fine, "reached in " + took.Round(10*time.Millisecond).String(), ""}}
+	out := []Finding{{Target: t.Name, Level: Fine, Text: "reached in " + took.Round(10*time.Millisecond).String()}}
 	switch {
 	case err != nil:
-		out = append(out, Finding{t.Name, Unsafe, "its power driver does not answer: " + err.Error(), p.Kernsweep + " power " + t.Name + " on; or correct its power block"})
+		out = append(out, Finding{Target: t.Name, Level: Unsafe, Text: "its power driver does not answer: " + err.Error(), Do: "correct its power block, or look at the device; try it:", Command: p.cmd("power %s on", t.Name)})
 	case state == "off":
-		out = append(out, Finding{t.Name, Unsafe, "its power driver says off, and yet it answers: the outlet is another machine's", "correct outlet in its power block; " + p.Kernsweep + " target doctor " + t.Name + " shows who goes dark"})
+		out = append(out, Finding{Target: t.Name, Level: Unsafe, Text: "its power driver says off, and yet it answers: the outlet is another machine's", Do: "correct outlet in its power block; who goes dark, shows:", Command: p.cmd("target doctor %s", t.Name)})
 	case state == "on":
-		out = append(out, Finding{t.Name, Fine, "power on", ""})
+		out = append(out, Finding{Target: t.Name, Level: Fine, Text: "power on"})
 	}
 	s, err := p.survey(ctx, conn, l, t)
 	if err != nil {
-		return append(out, Finding{t.Name, Unsafe, "logged in, but a command fails: " + err.Error(), "try " + p.Kernsweep + " exec " + t.Name + " -- true: the login shell must run /bin/sh"})
+		return append(out, Finding{Target: t.Name, Level: Unsafe, Text: "logged in, but a command fails: " + err.Error(), Do: "its login must be able to run /bin/sh; try it:", Command: p.cmd("exec %s -- true", t.Name)})
 	}
 	out = append(out, p.clock(s, t, l)...)
 	out = append(out, p.place(s, l, t)...)
@@ -103,7 +103,7 @@ func (p *Preflight) state(ctx context.Context, t *config.Target) (string, error)
 
 // notReached says what that means for the night: a power driver may help.
 func (p *Preflight) notReached(t *config.Target, err error, state string, powerErr error) []Finding {
-	f := Finding{t.Name, Unsafe, "not reached: " + err.Error(), "is it on, and are host, user and key in its ssh block right? " + p.Kernsweep + " -v exec " + t.Name + " -- true"}
+	f := Finding{Target: t.Name, Level: Unsafe, Text: "not reached: " + err.Error(), Do: "is it on, and are host, user and key in its ssh block right? Try it:", Command: p.cmd("-v exec %s -- true", t.Name)}
 	var link *targets.LinkError
 	refused := errors.As(err, &link) && link.Refused
 	switch {
@@ -208,9 +208,9 @@ func (p *Preflight) clock(s seen, t *config.Target, l plan.Lane) []Finding {
 	if off < clockWorth {
 		return nil
 	}
-	f := Finding{t.Name, Fine, fmt.Sprintf("clock %s %s", days(off), way), ""}
+	f := Finding{Target: t.Name, Level: Fine, Text: fmt.Sprintf("clock %s %s", days(off), way)}
 	if builds := slices.ContainsFunc(p.scenarios(l), func(n named) bool { return strings.HasPrefix(n.id, "kernbench.") }); builds && off > clockMatter {
-		f.Level, f.Do = Warning, fmt.Sprintf("make builds by file times: %s exec %s -- date -s @%d", p.Kernsweep, t.Name, p.Now().Unix())
+		f.Level, f.Do, f.Command = Warning, "make builds by file times, so set it:", p.cmd("exec %s -- date -s @%d", t.Name, p.Now().Unix())
 	}
 	return []Finding{f}
 }
@@ -233,11 +233,11 @@ func (p *Preflight) place(s seen, l plan.Lane, t *config.Target) []Finding {
 			whys = append(whys, fmt.Sprintf("%s has %d kB free, and the Go agent needs %d", d.path, d.kb, agentKB))
 			small = d.path
 		case t.Agent == "shell":
-			return []Finding{{t.Name, Fine, "shell agent in " + d.path, ""}}
+			return []Finding{{Target: t.Name, Level: Fine, Text: "shell agent in " + d.path}}
 		case t.Arch != "" && !slices.Contains(agentbin.Arches(), t.Arch):
-			return []Finding{{t.Name, Fine, "shell agent in " + d.path + " (none in Go for " + t.Arch + ")", ""}}
+			return []Finding{{Target: t.Name, Level: Fine, Text: "shell agent in " + d.path + " (none in Go for " + t.Arch + ")"}}
 		default:
-			return []Finding{{t.Name, Fine, "agent fits into " + d.path, ""}}
+			return []Finding{{Target: t.Name, Level: Fine, Text: "agent fits into " + d.path}}
 		}
 	}
 	why := strings.Join(whys, "; ")
@@ -246,9 +246,9 @@ func (p *Preflight) place(s seen, l plan.Lane, t *config.Target) []Finding {
 	}
 	needsGo := t.Agent == "go" || slices.ContainsFunc(p.scenarios(l), func(n named) bool { return n.Run.Needs().GoAgent != "" })
 	if small != "" && !needsGo {
-		return []Finding{{t.Name, Warning, "only the shell agent has a place: " + why, `agent = "shell" says that it is meant so; or make room in /tmp there`}}
+		return []Finding{{Target: t.Name, Level: Warning, Text: "only the shell agent has a place: " + why, Do: `agent = "shell" says that it is meant so; or make room in /tmp there`}}
 	}
-	return []Finding{{t.Name, p.hopeless(t), "the agent has no place there: " + why, fmt.Sprintf("make room in /tmp or /dev/shm (%s exec %s -- df), or mount a tmpfs with exec", p.Kernsweep, t.Name)}}
+	return []Finding{{Target: t.Name, Level: p.hopeless(t), Text: "the agent has no place there: " + why, Do: "make room in /tmp or /dev/shm, or mount a tmpfs there with exec; look:", Command: p.cmd("exec %s -- df", t.Name)}}
 }
 
 // room compares the folder for the kernels' files with the largest kernel.
@@ -276,10 +276,10 @@ func (p *Preflight) room(s seen, l plan.Lane, t *config.Target) []Finding {
 		}
 	}
 	if best.kb >= 0 && best.kb < need+installKB {
-		return []Finding{{t.Name, Warning, fmt.Sprintf("%s has %d kB free there, and kernel %s needs %d kB: it fits only where older kernels of ours make room", best.path, best.kb, name, need+installKB),
-			fmt.Sprintf("make room: %s exec %s -- df %s", p.Kernsweep, t.Name, best.path)}}
+		return []Finding{{Target: t.Name, Level: Warning, Text: fmt.Sprintf("%s has %d kB free there, and kernel %s needs %d kB: it fits only where older kernels of ours make room", best.path, best.kb, name, need+installKB),
+			Do: "make room there; look:", Command: p.cmd("exec %s -- df %s", t.Name, best.path)}}
 	}
-	return []Finding{{t.Name, Fine, "kernels fit into " + best.path, ""}}
+	return []Finding{{Target: t.Name, Level: Fine, Text: "kernels fit into " + best.path}}
 }
 
 // missingTools are what workloads look for in vain.
@@ -289,8 +289,8 @@ func (p *Preflight) missingTools(s seen, l plan.Lane, t *config.Target) []Findin
 		if slices.Contains(s.tools, w.name) {
 			continue
 		}
-		out = append(out, Finding{t.Name, p.hopeless(t), fmt.Sprintf("%s is not there, and %s needs it", w.name, w.cell),
-			fmt.Sprintf("install it on the target, or leave the workload out: --workload; look: %s exec %s -- ls -l %s", p.Kernsweep, t.Name, w.name)})
+		out = append(out, Finding{Target: t.Name, Level: p.hopeless(t), Text: fmt.Sprintf("%s is not there, and %s needs it", w.name, w.cell),
+			Do: "install it on the target, or leave that workload out with --workload; look:", Command: p.cmd("exec %s -- which %s", t.Name, w.name)})
 	}
 	return out
 }

@@ -66,12 +66,12 @@ func (a *app) here(lab *config.Lab, p *plan.Plan, g glance.Glance) []orchestrato
 	var out []orchestrator.Finding
 	if d := g.Disk; d.Short() {
 		out = append(out, orchestrator.Finding{Level: orchestrator.Unsafe, Text: fmt.Sprintf("about %s are needed in %s, and %s are free", store.Bytes(d.Need+d.Images), a.runs, store.Bytes(d.Free)),
-			Do: a.kernsweep() + " prune --dry-run shows what could go; or stop, and choose another folder with --runs"})
+			Do: "choose another folder with --runs, or make room; what could go:", Command: a.kernsweep() + " prune --dry-run"})
 	}
 	if s := lab.Sweep(p.Sweep); s != nil {
 		for _, b := range s.Notify {
 			if err := b.Ready(); err != nil {
-				out = append(out, orchestrator.Finding{Level: orchestrator.Warning, Text: fmt.Sprintf("%s cannot send: %v", b, err), Do: a.kernsweep() + " notify test " + s.Name})
+				out = append(out, orchestrator.Finding{Level: orchestrator.Warning, Text: fmt.Sprintf("%s cannot send: %v", b, err), Do: "set what is missing before the run begins; try it:", Command: a.kernsweep() + " notify test " + s.Name})
 			}
 		}
 	}
@@ -127,7 +127,7 @@ func of(f orchestrator.Finding) string {
 }
 
 func plainFinding(f orchestrator.Finding) string {
-	return strings.ToLower(string(f.Level)) + ": " + of(f) + f.Text + "; do: " + f.Do
+	return strings.ToLower(string(f.Level)) + ": " + of(f) + f.Text + "; do: " + strings.TrimSpace(f.Do+" "+f.Command)
 }
 
 // writeFinding prints a row: the level, the target, and what was seen, in as many
@@ -146,6 +146,9 @@ func writeFinding(w io.Writer, f orchestrator.Finding) {
 	folded(w, head, indent, live.Safe(f.Text))
 	if f.Do != "" {
 		folded(w, strings.Repeat(" ", indent)+"do: ", indent+4, live.Safe(f.Do))
+	}
+	if f.Command != "" { // to be pasted, so it stays in one line
+		fmt.Fprintf(w, "%s%s\n", strings.Repeat(" ", indent+4), live.Safe(f.Command))
 	}
 }
 

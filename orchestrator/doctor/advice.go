@@ -39,7 +39,7 @@ func (r *rehearsal) advice(step string, err error) string {
 	case r.down == notBack:
 		return r.stranded()
 	case errors.As(err, &link) && !r.local():
-		return r.linkAdvice(link)
+		return r.linkAdvice(link) + r.alsoPower(err)
 	}
 	switch step {
 	case stepPrograms:
@@ -110,11 +110,26 @@ func (r *rehearsal) linkAdvice(l *targets.LinkError) string {
 	case l.Phase == "log in" || strings.Contains(low, "authenticate"):
 		return fmt.Sprintf("correct user, and key or password_env, in %s; ssh -v %s shows what it takes", r.block("ssh"), where)
 	case l.Phase == "connect":
-		return fmt.Sprintf("ping %s; is it on and plugged in? Then correct host and port in %s; it may need: %s", where, r.block("ssh"), r.cmd("power", "on"))
+		return fmt.Sprintf("ping %s; is it on and plugged in? Then correct host and port in %s%s", where, r.block("ssh"), r.switchAdvice())
 	case l.Phase == "handshake":
 		return fmt.Sprintf("wait until it is up, or restart its SSH server; is port %d of %s SSH at all? ssh -v %s", s.Port, where, where)
 	}
 	return fmt.Sprintf("the link broke: %s, and look for errors of the interface: %s", r.cmd("-v exec", "-- true"), r.cmd("exec", "-- cat /proc/net/dev"))
+}
+
+func (r *rehearsal) switchAdvice() string {
+	if r.t.Power == nil {
+		return ""
+	}
+	return "; it may only be off: " + r.cmd("power", "on")
+}
+
+// alsoPower adds what to do when the supply does not obey either.
+func (r *rehearsal) alsoPower(err error) string {
+	if r.t.Power == nil || !strings.Contains(err.Error(), "power on: ") {
+		return ""
+	}
+	return fmt.Sprintf("; and correct %s, or look at the plug itself", r.block("power"))
 }
 
 func (r *rehearsal) consoleAdvice(err error) string {

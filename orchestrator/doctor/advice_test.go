@@ -93,7 +93,7 @@ func TestFailedStepsSayWhatToDo(t *testing.T) {
 		"a program that is missing": {Options{Target: &config.Target{Target: targets.Target{Boot: &boot.Command{Command: []string{"/no/boot"}}}}}, stepPrograms,
 			"correct its path in the blocks of target \"box\""},
 		"a console's program": {Options{Target: &config.Target{Target: targets.Target{Boot: new(boot.None), Console: &console.Command{Command: []string{"ipmitool-no"}}}}}, stepPrograms, "install it on the controller"},
-		"nobody there":        {Options{Target: &config.Target{Target: targets.Target{Boot: new(boot.None)}}}, stepReach, "kernsweep power box on"},
+		"nobody there":        {Options{Target: &config.Target{Target: targets.Target{Boot: new(boot.None)}}}, stepReach, "correct host and port in the ssh block of target \"box\""},
 		"a virtual one":       {Options{Target: &config.Target{Target: targets.Target{Arch: "amd64", Boot: &qemu.Machine{Program: "true"}}}}, stepReach, "known_good = kernel.NAME into target \"box\""},
 	} {
 		t.Run(name, func(t *testing.T) {

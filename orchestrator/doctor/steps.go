@@ -62,7 +62,11 @@ func (r *rehearsal) reach(ctx context.Context) (string, error) {
 	err := r.dial(ctx)
 	if err != nil && r.t.Power != nil && !r.local() {
 		r.note("no answer (%v): switching it on", err)
-		err = r.switchOn(ctx)
+		if e := r.switchOn(ctx); e != nil {
+			err = fmt.Errorf("%w; and switching it on did not help: %w", err, e)
+		} else {
+			err = nil
+		}
 	}
 	if err != nil {
 		r.down = "the target was not reached"

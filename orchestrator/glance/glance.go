@@ -60,7 +60,9 @@ type Lane struct {
 	Fit       *Fit          `json:"fit,omitempty"` // nil without --until
 	Recovery  string        `json:"recovery"`      // power, SysRq, nobody, restart (a virtual target) or no boots
 	Rehearsed *time.Time    `json:"rehearsed"`     // when the newest rehearsal ended, whatever it found; null: never
-	Held      string        `json:"held,omitempty"`
+	// RehearsalFailed says that it found a fault.
+	RehearsalFailed bool   `json:"rehearsal_failed,omitempty"`
+	Held            string `json:"held,omitempty"`
 
 	virtual bool
 }
@@ -122,7 +124,7 @@ func row(f Facts, l plan.Lane, t *config.Target) Lane {
 		}
 	}
 	if reh, err := orchestrator.LoadRehearsal(f.Runs, t.Name); err == nil && reh.Address == orchestrator.AddressOf(t) && !r.virtual {
-		r.Rehearsed = &reh.When
+		r.Rehearsed, r.RehearsalFailed = &reh.When, reh.Failed() != nil
 	}
 	if held := holder(f, t); held != nil {
 		r.Held = held.String()

@@ -74,6 +74,8 @@ func (g Glance) rehearsed(l Lane) string {
 		return "-"
 	case l.Rehearsed == nil:
 		return "never"
+	case l.RehearsalFailed:
+		return "FAILED"
 	}
 	return ago(g.now, *l.Rehearsed)
 }

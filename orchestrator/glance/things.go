@@ -179,6 +179,8 @@ func ago(now, at time.Time) string {
 	switch d := now.Sub(at); {
 	case d < 0:
 		return "in the future"
+	case d < time.Minute:
+		return "just now"
 	case d >= 48*time.Hour:
 		return fmt.Sprintf("%d days ago", int(d.Hours()/24))
 	default:

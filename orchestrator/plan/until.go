@@ -177,6 +177,8 @@ func (s Share) text(f Forecast) string {
 	switch {
 	case s.Blocks == 0:
 		return "nothing to measure on " + s.Target
+	case len(s.LeftOut) == 0 && s.Blocks == 1:
+		return "its one block fits on " + s.Target
 	case len(s.LeftOut) == 0:
 		return fmt.Sprintf("all %d blocks fit on %s", s.Blocks, s.Target)
 	case s.Fit == 0:
