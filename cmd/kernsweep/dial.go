@@ -18,6 +18,11 @@ import (
 // reachNow is a target by hand, real or virtual: a virtual one is there while a run
 // or `kernsweep boot` of this user runs it.
 func (a *app) reachNow(ctx context.Context, t *config.Target) (targets.Conn, error) {
+	return a.reachBy(ctx, sshconn.New(a.logger()), t)
+}
+
+// reachBy is reachNow by a Dialer that serves several targets.
+func (a *app) reachBy(ctx context.Context, d *sshconn.Dialer, t *config.Target) (targets.Conn, error) {
 	s := t.SSH
 	if targets.TraitsOf(t.Boot).Local {
 		var err error
@@ -25,7 +30,7 @@ func (a *app) reachNow(ctx context.Context, t *config.Target) (targets.Conn, err
 			return nil, err
 		}
 	}
-	conn, err := sshconn.New(a.logger()).Dial(ctx, s, targets.DialOptions{Note: func(s string) { fmt.Fprintln(a.err, live.Safe(s)) }})
+	conn, err := d.Dial(ctx, s, targets.DialOptions{Note: func(s string) { fmt.Fprintln(a.err, live.Safe(s)) }})
 	if err != nil {
 		return nil, &statusError{exitInfra, fmt.Errorf("target %s: %w", t.Name, err)}
 	}

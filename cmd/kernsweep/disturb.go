@@ -10,6 +10,7 @@ import (
 	"kernsweep/orchestrator/leases"
 	"kernsweep/orchestrator/live"
 	"kernsweep/orchestrator/results"
+	"kernsweep/targets"
 )
 
 // undisturbed refuses to touch targets that a run measures now, unless anyway.
@@ -21,19 +22,22 @@ func (a *app) undisturbed(ctx context.Context, on choice, anyway bool) error {
 		return ctx.Err()
 	}
 	var busy, whose []string
+	runs := runViews{}
 	for _, t := range on.list {
-		r, ok := held[t.Name]
-		if !ok {
-			continue
+		var u *use
+		if r, ok := held[t.Name]; ok {
+			u = runs.use(r)
+		} else if targets.TraitsOf(t.Boot).Local {
+			u = a.usedNow(ctx, t)
 		}
-		doing, measures := useOf(r)
 		switch {
-		case measures && !anyway:
-			busy, whose = append(busy, t.Name), append(whose, fmt.Sprintf("%s by %s (%s)", t.Name, r, doing))
-		case measures:
-			fmt.Fprintf(a.err, "kernsweep: %s is measured now by %s (%s): this disturbs it\n", t.Name, live.Safe(r.String()), doing)
+		case u == nil:
+		case u.measures && !anyway:
+			busy, whose = append(busy, t.Name), append(whose, fmt.Sprintf("%s by %s (%s)", t.Name, u.who, u.doing))
+		case u.measures:
+			fmt.Fprintf(a.err, "kernsweep: %s is measured now by %s (%s): this disturbs it\n", t.Name, live.Safe(u.who), live.Safe(u.doing))
 		default:
-			fmt.Fprintf(a.err, "kernsweep: %s is used by %s%s\n", t.Name, live.Safe(r.String()), doing)
+			fmt.Fprintf(a.err, "kernsweep: %s is used by %s (%s)\n", t.Name, live.Safe(u.who), live.Safe(u.doing))
 		}
 	}
 	if len(busy) == 0 {
@@ -46,28 +50,49 @@ func (a *app) undisturbed(ctx context.Context, on choice, anyway bool) error {
 	return &statusError{exitInfra, fmt.Errorf("nothing was sent, since it would disturb what is measured now: %s; %s", live.Safe(listed(whose)), hint)}
 }
 
-// useOf says what the holder of a lease does at its target, and whether that
-// would be disturbed. A run whose journal is not to be read is taken to measure.
-func useOf(r leases.Record) (doing string, measures bool) {
-	if r.RunDir == "" {
-		return "", false
+// runViews are runs by their directory, each read once; nil: it is not to be read.
+type runViews map[string]*live.View
+
+func (v runViews) of(dir string) *live.View {
+	if view, ok := v[dir]; ok {
+		return view
 	}
-	run, err := results.Open(r.RunDir)
+	v[dir] = nil
+	run, err := results.Open(dir)
 	if err != nil {
-		return "what it does there is not to be read", true
+		return nil
 	}
 	w := live.Watch(run)
 	if _, err := w.Look(); err != nil {
-		return "what it does there is not to be read", true
+		return nil
 	}
-	for _, l := range w.View(time.Now()).Lanes {
+	view := w.View(time.Now())
+	v[dir] = &view
+	return &view
+}
+
+// use is what the holder of a lease does at its target. A run whose journal is
+// not to be read is taken to measure.
+func (v runViews) use(r leases.Record) *use {
+	u := &use{who: r.String(), doing: "since " + r.Since.Local().Format("15:04")}
+	if r.RunDir == "" {
+		return u
+	}
+	u.measures = true
+	view := v.of(r.RunDir)
+	if view == nil {
+		return u
+	}
+	for _, l := range view.Lanes {
 		if "target "+l.Name != r.What {
 			continue
 		}
+		u.doing = l.Doing
 		if l.State.Over() || l.State == live.Paused {
-			return ", whose lane is " + string(l.State), false
+			u.doing, u.measures = "its lane is "+string(l.State), false
 		}
-		return l.Doing, true
+		return u
 	}
-	return "as a peer", true
+	u.doing = "as a peer"
+	return u
 }

@@ -48,7 +48,8 @@ command failed, was killed or did not end in time; 2 usage or configuration; 3 a
 link was lost, or it is measured; 130 interrupted, after what has ended was shown.`,
 		Example: "  kernsweep exec ar2317 -- cat /proc/loadavg\n  kernsweep exec class:router -- uname -r\n  kernsweep exec --fold 'all,!ar2317' -- cat /proc/version\n" +
 			"  kernsweep exec --timeout 10s --json label:rack2 -- dmesg",
-		Args: cobra.MinimumNArgs(2),
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: a.completeHands(false),
 		RunE: func(c *cobra.Command, args []string) error {
 			names, argv, err := dashed(c, args, "a command")
 			if err == nil {
@@ -177,7 +178,7 @@ type handed struct {
 func (h hand) exec(ctx context.Context, place int, argv []string, in *sharedInput, show *show) *handed {
 	r := &handed{place: place, t: h.t, out: newSpool(), errs: newSpool()}
 	defer func() {
-		r.took = time.Since(*h.turn)
+		r.took, r.reached = time.Since(h.turn), h.reached
 		_, r.late = context.Cause(ctx).(errTime)
 		r.late = r.late && r.err != nil
 	}()
@@ -187,7 +188,6 @@ func (h hand) exec(ctx context.Context, place int, argv []string, in *sharedInpu
 		return r
 	}
 	defer conn.Close()
-	r.reached = true
 	cmd := targets.Cmd{Argv: argv}
 	if stdin := in.reader(); stdin != nil {
 		defer stdin.Close()

@@ -14,6 +14,7 @@ import (
 
 	"kernsweep/orchestrator/config"
 	"kernsweep/targets"
+	"kernsweep/targets/sshconn"
 )
 
 // choosing is what the help of commands by hand says of their targets.
@@ -60,7 +61,7 @@ func dashed(c *cobra.Command, args []string, what string) (names, rest []string,
 	case at == 0:
 		return nil, nil, usage(fmt.Errorf("%s: name the targets before --, %s after it; usage: %s", c.CommandPath(), what, c.UseLine()))
 	case at < 0 || at == len(args):
-		return nil, nil, usage(fmt.Errorf("%s: %s is missing after --; usage: %s", c.CommandPath(), what, c.UseLine()))
+		return nil, nil, usage(fmt.Errorf("%s: %s is missing; usage: %s", c.CommandPath(), what, c.UseLine()))
 	}
 	return args[:at], args[at:], nil
 }
@@ -96,8 +97,15 @@ func (l *limits) check() error {
 type hand struct {
 	*app // whose words are labelled with the target's name
 	t    *config.Target
+	ssh  *sshconn.Dialer
 	gate chan struct{} // log-ins under way
-	turn *time.Time    // when its own log-in began
+	*trace
+}
+
+// trace is how far a command came at its target.
+type trace struct {
+	turn    time.Time // when its log-in began
+	reached bool
 }
 
 // reach dials the target, and waits for its turn first.
@@ -108,10 +116,12 @@ func (h hand) reach(ctx context.Context) (targets.Conn, error) {
 		return nil, ctx.Err()
 	}
 	defer func() { <-h.gate }()
-	*h.turn = time.Now()
+	h.turn = time.Now()
 	ctx, cancel := context.WithTimeoutCause(ctx, handTime, fmt.Errorf("no connection within %s", handTime))
 	defer cancel()
-	return h.dial(ctx, h.t)
+	conn, err := h.reachBy(ctx, h.ssh, h.t)
+	h.reached = err == nil
+	return conn, err
 }
 
 // each does something at every target, at all of them at once unless limited, and
@@ -123,6 +133,7 @@ func (a *app) each(ctx context.Context, c choice, l limits, do func(context.Cont
 	}
 	gate := make(chan struct{}, dialsAtOnce())
 	words := &oneWriter{w: a.err}
+	ssh := sshconn.New(a.logger()) // what it learns of known hosts serves all
 	var wg sync.WaitGroup
 	for i, t := range c.list {
 		own := *a
@@ -140,8 +151,7 @@ func (a *app) each(ctx context.Context, c choice, l limits, do func(context.Cont
 				ctx, cancel = context.WithTimeoutCause(ctx, l.timeout, errTime{l.timeout})
 			}
 			defer cancel()
-			turn := time.Now()
-			do(ctx, i, hand{&own, t, gate, &turn})
+			do(ctx, i, hand{&own, t, ssh, gate, &trace{turn: time.Now()}})
 			if w, ok := own.err.(io.Closer); ok && !c.one {
 				_ = w.Close() // standard error; nobody could be told
 			}

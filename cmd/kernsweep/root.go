@@ -137,6 +137,8 @@ func (a *app) root() *cobra.Command {
 		a.pruneCmd(),
 		a.targetCmd(),
 		a.execCmd(),
+		a.pushCmd(),
+		a.pullCmd(),
 		a.shellCmd(),
 		a.leasing(a.bootCmd()),
 		a.leasing(a.powerCmd()),
