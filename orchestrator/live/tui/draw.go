@@ -28,8 +28,14 @@ func (m *model) View() tea.View {
 func (m *model) draw() []string {
 	w, h := max(m.width, 1), max(m.height, 1)
 	head, foot := m.head(w), m.foot(w)
-	if h < len(head)+len(foot)+3 { // a tiny one: what is selected comes first
-		head, foot = head[:min(1, len(head))], foot[:min(len(foot), max(1, h/2))]
+	switch tiny := h < len(head)+len(foot)+3; {
+	case tiny && m.question != nil: // nothing matters more
+		head = nil
+		if over := len(foot) - h; over > 0 {
+			foot = append(foot[:max(0, len(foot)-over-1)], foot[len(foot)-1])
+		}
+	case tiny:
+		head, foot = head[:min(1, len(head))], foot[max(0, len(foot)-max(1, h/2)):]
 	}
 	room := max(0, h-len(head)-len(foot))
 	lines := append(head, fit(m.body(w, room), room)...)
@@ -170,7 +176,7 @@ func (m *model) foot(w int) []string {
 		for _, l := range upTo(longestSaid, wordwrap(m.question.text, w)) {
 			out = append(out, bold.Styled(l))
 		}
-		return append(out, bold.Styled("y: yes   any other key: no"))
+		return append(out, bold.Styled("y: yes  other: no"))
 	case m.err != nil:
 		out = append(out, styled(red, upTo(2, wordwrap("! "+live.Safe(m.err.Error()), w)))...)
 	case m.said != "" && m.bad:

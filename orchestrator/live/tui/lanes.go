@@ -21,21 +21,27 @@ type column struct {
 	rank  int // the highest goes first where there is no room
 }
 
+// dispensable is the rank from which on a column goes before names are cut.
+const dispensable = 8
+
+// leastCut is how many columns of a cut text are better than none.
+const leastCut = 5
+
 // columns are those of the lanes' table, from left to right. The last one gets
 // what is left.
 func (m *model) columns() []column {
 	return []column{
 		{title: "lane", text: func(l live.LaneView) string { return l.Name }, min: 4, max: 24},
-		{title: "state", text: func(l live.LaneView) string { return string(l.State) }, min: 7, max: 11, rank: 9},
+		{title: "state", text: func(l live.LaneView) string { return string(l.State) }, min: 7, max: 11, rank: 10},
 		{title: "at", text: m.at, min: 11, max: 26, rank: 1},
 		{title: "kernel", text: func(l live.LaneView) string { return l.Kernel }, min: 6, max: 20, rank: 4},
 		{title: "blk", text: func(l live.LaneView) string { return number(l.Block) }, min: 3, right: true, rank: 7},
-		{title: "boots", text: func(l live.LaneView) string { return fmt.Sprintf("%d/%d", l.Booted, l.Boots) }, min: 5, max: 7, right: true, rank: 8},
+		{title: "boots", text: func(l live.LaneView) string { return fmt.Sprintf("%d/%d", l.Booted, l.Boots) }, min: 5, max: 7, right: true, rank: 9},
 		{title: "in", text: func(l live.LaneView) string { return short(l.DoingS) }, min: 6, right: true, rank: 5},
 		{title: "left", text: func(l live.LaneView) string { return short(l.LeftS) }, min: 6, right: true, rank: 3},
 		{title: "done", text: func(l live.LaneView) string { return fmt.Sprintf("%d/%d", l.Done, l.Trials) }, min: 5, max: 11, right: true, rank: 2},
 		{title: "outcomes", text: func(l live.LaneView) string { return letters(l.Outcomes) }, min: 8, max: 24, rank: 6},
-		{title: "last", text: m.lastOf, min: 24, rank: 10},
+		{title: "last", text: m.lastOf, min: 24, rank: 8},
 	}
 }
 
@@ -95,7 +101,7 @@ func (m *model) lanesBody(w, h int) []string {
 		out = append(out, m.laneLine(m.view.Lanes[i], cols, widths, w))
 	}
 	if below := len(m.view.Lanes) - m.first - n; (below > 0 || m.first > 0) && len(detail) > 0 {
-		detail[0] = rule(fmt.Sprintf("%d lanes above, %d below", m.first, below), w)
+		detail[0] = rule(fmt.Sprintf("%s (%d lanes above, %d below)", m.lane, m.first, below), w)
 	}
 	out = append(out, detail...)
 	if rest := h - len(out); rest >= 3 && detail != nil {
@@ -126,7 +132,7 @@ func (m *model) detail(w, h int) []string {
 	if !ok || h < 8 {
 		return nil
 	}
-	step := fmt.Sprintf("%s: %s", l.Name, l.State)
+	step := string(l.State)
 	if l.State == live.Running || l.Doing != string(l.State) {
 		step += ", " + l.Doing
 	}
@@ -143,7 +149,7 @@ func (m *model) detail(w, h int) []string {
 	if o := words(l.Outcomes); o != "" {
 		sum += ": " + o
 	}
-	out := append([]string{rule("selected", w)}, upTo(2, wordwrap(step, w))...)
+	out := append([]string{rule(l.Name, w)}, upTo(2, wordwrap(step, w))...)
 	out = append(out, sum)
 	if s := m.last[l.Name]; s != "" {
 		out = append(out, "console: "+s)
@@ -156,7 +162,14 @@ func (m *model) detail(w, h int) []string {
 
 // fitColumns says which columns there is room for, and how wide they are.
 func (m *model) fitColumns(room int) ([]column, []int) {
-	cols := m.columns()
+	cols, widths := m.cutColumns(m.columns(), room)
+	if cols[min(1, len(cols)-1)].title == "state" { // which need not be said again
+		cols[2].text = func(l live.LaneView) string { return l.Doing }
+	}
+	return cols, widths
+}
+
+func (m *model) cutColumns(cols []column, room int) ([]column, []int) {
 	for {
 		widths, sum := m.widths(cols)
 		if sum <= room || len(cols) == 1 {
@@ -165,15 +178,18 @@ func (m *model) fitColumns(room int) ([]column, []int) {
 			}
 			return cols, widths
 		}
-		// Wide names give way before a column does, the longest first.
-		if over := sum - room; shrink(cols, widths, over) {
-			return cols, widths
-		}
 		worst := 0
 		for i, c := range cols {
 			if c.rank > cols[worst].rank {
 				worst = i
 			}
+		}
+		if cols[worst].rank < dispensable && shrink(cols, widths, sum-room) {
+			return cols, widths
+		}
+		if left := room - widths[0] - 1; len(cols) == 2 && left >= leastCut {
+			widths[1] = left
+			return cols, widths
 		}
 		cols = append(cols[:worst:worst], cols[worst+1:]...)
 	}
@@ -195,7 +211,7 @@ func (m *model) widths(cols []column) (widths []int, sum int) {
 	return widths, sum - 1
 }
 
-// shrink makes columns of names narrower, down to 12; false when that is not enough.
+// shrink makes columns of names narrower, the widest first, down to 12; false when that is not enough.
 func shrink(cols []column, widths []int, over int) bool {
 	const least = 12
 	spare := 0
