@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -86,6 +87,11 @@ func TakeSurvey(ctx context.Context, conn Conn) (*Survey, error) {
 		return nil, err
 	}
 	s := &Survey{Taken: time.Now()}
+	if _, err := ev.Program(); err != nil {
+		if head := catHeader(ctx, conn); head != nil {
+			ev.Files["elf"] = head
+		}
+	}
 	ev.Fill(&s.Running)
 	more, at, err := ask(ctx, conn)
 	if err != nil {
@@ -134,7 +140,24 @@ func ask(ctx context.Context, conn Conn) (map[string][]byte, time.Time, error) {
 	case err == nil:
 		err = fmt.Errorf("its answer is cut off after %d bytes (the shell %s)", out.Len(), exit)
 	}
+	tidy(ctx, conn, strings.TrimSpace(string(files["pid"])))
 	return files, first.at, err
+}
+
+// tidyTime bounds what is done after a survey that was cut short.
+const tidyTime = time.Second
+
+// tidy removes what a survey that was killed could not. One whose link is gone
+// does it itself.
+func tidy(ctx context.Context, conn Conn, pid string) {
+	if _, err := strconv.Atoi(pid); err != nil {
+		return
+	}
+	ctx, stop := Afterwards(ctx, tidyTime)
+	defer stop()
+	// Without a link there is nobody to ask.
+	_, _ = conn.Run(ctx, Cmd{Argv: []string{"sh", "-c", `for d in "$HOME" /dev/shm /tmp /run /var/run /var/tmp /root /opt /usr/local /overlay /jffs /data /mnt /srv; do
+	rm -f "$d/.kernsweep-try-$1"; done`, "sh", pid}})
 }
 
 // firstTime notes when the first bytes came.
@@ -148,4 +171,34 @@ func (f *firstTime) Write(b []byte) (int, error) {
 		f.at = time.Now()
 	}
 	return f.w.Write(b)
+}
+
+// errEnough ends a command of which enough was read.
+var errEnough = errors.New("enough")
+
+// header keeps the first 64 bytes, and wants no more.
+type header struct{ b []byte }
+
+func (h *header) Write(p []byte) (int, error) {
+	h.b = append(h.b, p[:min(len(p), 64-len(h.b))]...)
+	if len(h.b) == 64 {
+		return 0, errEnough
+	}
+	return len(p), nil
+}
+
+// catHeader reads a program's header where the machine has nothing that cuts a
+// file; nil when there is none. Whoever reads a file for it has it sent.
+func catHeader(ctx context.Context, conn Conn) []byte {
+	for _, file := range []string{"/proc/self/exe", "/bin/busybox", "/bin/sh"} {
+		var h header
+		_, err := conn.Run(ctx, Cmd{Argv: []string{"cat", file}, Stdout: &h})
+		if err != nil && !errors.Is(err, errEnough) {
+			return nil
+		}
+		if _, err := ProgramFromELF(h.b, ""); err == nil {
+			return h.b
+		}
+	}
+	return nil
 }

@@ -114,6 +114,8 @@ daemons() {
 }
 
 main() {
+	section pid
+	echo $$
 	section clock
 	date +%s
 	[ -e /run/systemd/timesync/synchronized ] && echo "synchronised /run/systemd/timesync/synchronized"

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -62,6 +63,7 @@ func (a *app) look(ctx context.Context, d *sshconn.Dialer, s targets.SSH) (*targ
 		return nil, err
 	}
 	found.Server = server
+	notes = slices.DeleteFunc(notes, func(n string) bool { return server.NoSFTP != "" && strings.HasSuffix(n, server.NoSFTP) }) // said anyway
 	found.Notes = append(notes, found.Notes...)
 	return found, nil
 }

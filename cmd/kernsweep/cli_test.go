@@ -48,6 +48,9 @@ func TestCommandLine(t *testing.T) {
 			e.Setenv("SSH_BLOCK", fmt.Sprintf("ssh {\n    host = %q\n    port = %d\n    user = %q\n    key = %q\n    known_hosts = %q\n    config = \"none\"\n  }",
 				ssh.Host, ssh.Port, me.Username, ssh.Key, ssh.KnownHosts))
 			e.Setenv("PORT", fmt.Sprint(ssh.Port))
+			e.Setenv("SSHKEY", ssh.Key)
+			e.Setenv("SSHUSER", me.Username)
+			e.Setenv("FINGERPRINT", sshd.Fingerprint(t))
 			e.Setenv("HOME", e.WorkDir)
 			e.Setenv("GOCACHE", os.Getenv("GOCACHE"))
 			e.Setenv("KERNSWEEP_LEASES", filepath.Join(e.WorkDir, "leases"))
