@@ -16,7 +16,7 @@ import (
 )
 
 func (a *app) pruneCmd() *cobra.Command {
-	var age, limit string
+	var age, limit, storeAge, storeLimit string
 	o := store.Pruning{Keep: -1}
 	c := &cobra.Command{
 		Use:   "prune",
@@ -26,24 +26,32 @@ writes that were cut off left behind. Runs are removed only when asked to: --old
 nobody has written to for so long, --keep N all but the newest N, --max-size the oldest until the folder is small
 enough. With --older-than or --max-size, --keep N spares the newest N from them.
 
+Of the store, what no run refers to goes, and nothing else. Some of it may be spared, for runs to come:
+--store-older-than removes only what was put there longer ago, --store-max-size only the oldest until the rest is
+small enough, --store-keep N never the newest N.
+
+Rehearsals and noise floors are small, and stay: another configuration may share the folder.
+
 The newest run stays, and so does a run in use. While a run cannot be read, or is of a newer format, the store
 stays as it is, for that run may need any of it.`,
-		Example: "  kernsweep prune --dry-run\n  kernsweep prune --older-than 30d --keep 10\n  kernsweep prune --max-size 20G",
+		Example: "  kernsweep prune --dry-run\n  kernsweep prune --older-than 30d --keep 10\n  kernsweep prune --max-size 20G\n  kernsweep prune --store-older-than 30d --store-max-size 5G",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			var err error
-			if c.Flags().Changed("older-than") {
-				if o.OlderThan, err = parseAge(age); err != nil {
-					return usage(fmt.Errorf("--older-than %s: %w", age, err))
-				}
-			}
-			if c.Flags().Changed("max-size") {
-				if o.MaxSize, err = parseSize(limit); err != nil {
-					return usage(fmt.Errorf("--max-size %s: %w", limit, err))
+			for _, f := range []struct {
+				name, text string
+				age        *time.Duration
+				size       *int64
+			}{{"older-than", age, &o.OlderThan, nil}, {"store-older-than", storeAge, &o.Store.OlderThan, nil},
+				{"max-size", limit, nil, &o.MaxSize}, {"store-max-size", storeLimit, nil, &o.Store.MaxSize}} {
+				if err := pruneFlag(c, f.name, f.text, f.age, f.size); err != nil {
+					return err
 				}
 			}
 			if c.Flags().Changed("keep") && o.Keep < 0 {
 				return usage(fmt.Errorf("--keep %d: write how many runs stay", o.Keep))
+			}
+			if o.Store.Keep < 0 {
+				return usage(fmt.Errorf("--store-keep %d: write how many entries stay", o.Store.Keep))
 			}
 			o.Now = time.Now()
 			done, err := store.Prune(c.Context(), a.runs, o)
@@ -57,8 +65,26 @@ stays as it is, for that run may need any of it.`,
 	f.StringVar(&age, "older-than", "", "remove runs that were not written to for so long: 12h, 30d, 8w")
 	f.IntVar(&o.Keep, "keep", -1, "remove all but the newest N runs, or spare these from the other flags")
 	f.StringVar(&limit, "max-size", "", "remove the oldest runs until the folder takes no more than this: 500M, 20G, 1T")
+	f.StringVar(&storeAge, "store-older-than", "", "of what no run refers to, only what was put there longer ago: 12h, 30d, 8w")
+	f.IntVar(&o.Store.Keep, "store-keep", 0, "of what no run refers to, spare the newest N")
+	f.StringVar(&storeLimit, "store-max-size", "", "of what no run refers to, only the oldest, until the rest takes no more than this: 500M, 20G, 1T")
 	f.BoolVar(&o.DryRun, "dry-run", false, "only print what would go")
 	return c
+}
+
+// pruneFlag reads the text of a flag that was given, as an age or as a size.
+func pruneFlag(c *cobra.Command, name, text string, age *time.Duration, size *int64) (err error) {
+	switch {
+	case !c.Flags().Changed(name):
+	case age != nil:
+		*age, err = parseAge(text)
+	default:
+		*size, err = parseSize(text)
+	}
+	if err != nil {
+		return usage(fmt.Errorf("--%s %s: %w", name, text, err))
+	}
+	return nil
 }
 
 func (a *app) printPruned(p store.Pruned) error {
@@ -77,7 +103,22 @@ func (a *app) printPruned(p store.Pruned) error {
 	if p.DryRun {
 		verb = "would be freed"
 	}
-	_, err := fmt.Fprintf(a.out, "%s %s\n", store.Bytes(p.Bytes), verb)
+	what := ""
+	for _, kind := range []struct{ what, one string }{{"run", "run"}, {"store", "store file"}, {"leftover", "leftover"}} {
+		n := 0
+		for _, r := range p.Removed {
+			if r.What == kind.what {
+				n++
+			}
+		}
+		if n > 0 {
+			what += ", " + counted(n, kind.one)
+		}
+	}
+	if what != "" {
+		what = " (" + strings.TrimPrefix(what, ", ") + ")"
+	}
+	_, err := fmt.Fprintf(a.out, "%s %s%s; left: %s, %s with the store\n", store.Bytes(p.Bytes), verb, what, counted(p.Runs, "run"), store.Bytes(p.Stay))
 	return err
 }
 

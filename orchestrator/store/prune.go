@@ -27,8 +27,10 @@ type Pruning struct {
 	Keep int
 	// MaxSize removes the oldest runs until the folder takes no more bytes; 0: none.
 	MaxSize int64
-	DryRun  bool
-	Now     time.Time
+	// Store says which entries of the store go that no run refers to.
+	Store  Sparing
+	DryRun bool
+	Now    time.Time
 }
 
 // Removed is one thing that Prune removed, or would.
@@ -43,6 +45,8 @@ type Removed struct {
 type Pruned struct {
 	Removed  []Removed `json:"removed"`
 	Bytes    int64     `json:"bytes"` // freed
+	Runs     int       `json:"runs"`  // runs that stay
+	Stay     int64     `json:"stay"`  // bytes that stay, of these runs and of the store
 	Warnings []string  `json:"warnings,omitempty"`
 	DryRun   bool      `json:"dry_run,omitempty"`
 }
@@ -67,7 +71,7 @@ func Prune(ctx context.Context, runs string, o Pruning) (Pruned, error) {
 	if err != nil {
 		return Pruned{}, err
 	}
-	p := &prune{Pruning: o, runs: filepath.Dir(s.dir), store: s.dir, out: Pruned{DryRun: o.DryRun}}
+	p := &prune{Pruning: o, runs: filepath.Dir(s.dir), store: s.dir, out: Pruned{Removed: []Removed{}, DryRun: o.DryRun}}
 	if _, err := os.Stat(p.runs); err != nil {
 		return p.out, fmt.Errorf("prune: %w", err)
 	}
@@ -120,6 +124,10 @@ func (p *prune) choose(ctx context.Context) error {
 	}
 	stay := p.dropRuns(runs, entries)
 	p.dropEntries(stay, entries)
+	p.out.Runs = len(stay)
+	for _, r := range stay {
+		p.out.Stay += r.bytes
+	}
 	return p.dropLeftovers()
 }
 
@@ -142,63 +150,6 @@ func (p *prune) drop(path string, r Removed) bool {
 	p.out.Removed = append(p.out.Removed, r)
 	p.out.Bytes += r.Bytes
 	return true
-}
-
-// entry is a folder of the store.
-type entry struct {
-	hash  string
-	names []string
-	bytes int64
-	young bool
-}
-
-func (p *prune) readStore(ctx context.Context) ([]entry, error) {
-	list, err := os.ReadDir(p.store)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("prune: %w", err)
-	}
-	var out []entry
-	for _, d := range list {
-		if !isHash(d.Name()) || !d.IsDir() {
-			continue
-		}
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
-		e := entry{hash: d.Name(), bytes: size(filepath.Join(p.store, d.Name()))}
-		if files, err := os.ReadDir(filepath.Join(p.store, d.Name())); err == nil {
-			for _, f := range files {
-				e.names = append(e.names, f.Name())
-			}
-		}
-		if st, err := d.Info(); err == nil {
-			e.young = p.Now.Sub(st.ModTime()) < leftoverAge
-		}
-		out = append(out, e)
-	}
-	return out, nil
-}
-
-// dropEntries removes what no run that stays refers to.
-func (p *prune) dropEntries(stay []*oneRun, entries []entry) {
-	used := map[string]bool{}
-	for _, r := range stay {
-		if r.unread != "" {
-			p.warn("%s: %s: it may refer to anything, so the store is left as it is", r.name, r.unread)
-			return
-		}
-		for h := range r.refs {
-			used[h] = true
-		}
-	}
-	for _, e := range entries {
-		if !used[e.hash] && (p.sure || !e.young) {
-			p.drop(filepath.Join(p.store, e.hash), Removed{"store", strings.Join(append([]string{e.hash[:12]}, e.names...), " "), "no run refers to it", e.bytes})
-		}
-	}
 }
 
 // dropLeftovers removes what writes and prunes that were cut off left behind.

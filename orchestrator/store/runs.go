@@ -21,6 +21,7 @@ type oneRun struct {
 	name   string
 	run    *results.Run // nil when it cannot be read
 	unread string       // why not
+	link   bool         // to a folder elsewhere
 	refs   map[string]bool
 	used   time.Time // last written to
 	bytes  int64
@@ -71,6 +72,9 @@ func isRun(dir string) bool {
 
 func readRun(name, dir string) *oneRun {
 	r := &oneRun{name: name, refs: map[string]bool{}, bytes: size(dir)}
+	if st, err := os.Lstat(dir); err == nil {
+		r.link = st.Mode()&fs.ModeSymlink != 0
+	}
 	run, err := results.Open(dir)
 	if err != nil {
 		r.unread = err.Error()
@@ -107,7 +111,11 @@ func (p *prune) dropRuns(runs []*oneRun, entries []entry) []*oneRun {
 		if held && (p.Keep >= 0 || p.OlderThan > 0 || p.MaxSize > 0) {
 			p.warn("%s stays: it is in use by %s", r.name, holder)
 		}
+		if asked := p.Keep >= 0 || p.OlderThan > 0 || p.MaxSize > 0; r.link && asked {
+			p.warn("%s stays: it is a link to a folder elsewhere; remove the link yourself", r.name)
+		}
 		switch {
+		case r.link:
 		case r.run == nil || r.unread != "" || r.run.Name() == latest || r.name == latest || i == len(runs)-1 || held:
 		case p.Keep >= 0 && newest < p.Keep-1: // the newest run is one of them
 			newest++
