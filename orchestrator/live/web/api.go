@@ -190,7 +190,7 @@ func (s *Server) apiControl(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	req := control.Request{Action: control.Action(c.Action), Lane: c.Lane, Kernel: c.Kernel, Why: c.Why}
-	if err := s.permitted(run, &req); err != nil {
+	if err := s.permitted(r, run, &req); err != nil {
 		s.problem(w, r, http.StatusBadRequest, err.Error())
 		return
 	}

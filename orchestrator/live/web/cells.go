@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"kernsweep/orchestrator/live"
-	"kernsweep/orchestrator/results"
 )
 
 // cell is a text of a page that changes while a run goes on. The template writes
@@ -76,6 +75,9 @@ func flat(v live.View) map[string]string {
 	for _, c := range runCells(v) {
 		out[c.ID] = inert(c.Text)
 	}
+	if v.State != live.Executing {
+		out["left"] = "n/a" // as a page still shows it
+	}
 	for _, r := range laneRows(v) {
 		for _, c := range r.Cells {
 			out[c.ID] = inert(c.Text)
@@ -89,7 +91,7 @@ func shape(v live.View) string {
 	for _, l := range v.Lanes {
 		fmt.Fprintf(h, "%q", l.Name)
 	}
-	fmt.Fprint(h, v.Trials, len(runCells(v)))
+	fmt.Fprint(h, v.Trials)
 	return strconv.FormatUint(h.Sum64(), 36)
 }
 
@@ -129,13 +131,4 @@ func lastSeq(events []live.Event) int {
 		return 0
 	}
 	return events[len(events)-1].Seq
-}
-
-func failing(n map[results.Outcome]int) bool {
-	for o, k := range n {
-		if k > 0 && o != results.OK && o != results.NotApplicable && o != results.Skipped {
-			return true
-		}
-	}
-	return false
 }

@@ -10,7 +10,7 @@ import (
 	"kernsweep/orchestrator/results"
 )
 
-const longestWhy = 300 // characters
+const longestText = 250 // bytes, of what the journal gets
 
 // actionLink leads to the question whether somebody is sure.
 type actionLink struct {
@@ -36,22 +36,23 @@ func offered() []control.Action {
 	return slices.DeleteFunc(control.Actions(), func(a control.Action) bool { return a == control.StopNow })
 }
 
-// words for an action: what the button says, and what it means.
-func words(a control.Action, lane, kernel string) (what, means string, grave bool) {
+// words for an action: what the button says beside its lane, what it means, and
+// whether it cannot be taken back.
+func words(a control.Action, kernel string) (label, means string, grave bool) {
 	switch a {
 	case control.Pause:
-		return "Pause " + lane, "No further boot or trial begins in this lane until it goes on. What runs now ends as it would.", false
+		return "Pause", "No further boot or trial begins in this lane until it goes on. What runs now ends as it would.", false
 	case control.GoOn:
-		return "Let " + lane + " go on", "Its pause ends.", false
+		return "Go on", "Its pause ends.", false
 	case control.SkipTrial:
-		return "Skip the trial on " + lane, "The trial that runs, or else the next one, ends as skipped.", true
+		return "Skip the trial", "The trial that runs, or else the next one, ends as skipped.", true
 	case control.SkipKernel:
 		if kernel == "" {
 			kernel = "the kernel that runs"
 		}
-		return "Skip " + kernel + " on " + lane, "The boot ends, and what is left of this kernel in this lane is left out.", true
+		return "Skip " + kernel, "The boot ends, and what is left of this kernel in this lane is left out.", true
 	case control.Quarantine:
-		return "Quarantine " + lane, "The target is given up: what is left of its lane is skipped. Other lanes go on.", true
+		return "Quarantine", "The target is given up: what is left of its lane is skipped. Other lanes go on.", true
 	case control.Stop:
 		return "Stop the run", "Every lane ends in good order, as with Ctrl-C once. kernsweep resume goes on later.", true
 	}
@@ -59,7 +60,7 @@ func words(a control.Action, lane, kernel string) (what, means string, grave boo
 }
 
 func link(run string, a control.Action, lane, kernel string) actionLink {
-	what, _, grave := words(a, lane, kernel)
+	label, _, grave := words(a, kernel)
 	address := runAddress(run) + "/control?action=" + escapeQuery(string(a))
 	if lane != "" {
 		address += "&lane=" + escapeQuery(lane)
@@ -67,7 +68,7 @@ func link(run string, a control.Action, lane, kernel string) actionLink {
 	if kernel != "" {
 		address += "&kernel=" + escapeQuery(kernel)
 	}
-	return actionLink{what, address, grave}
+	return actionLink{label, address, grave}
 }
 
 func runActions(run string) []actionLink { return []actionLink{link(run, control.Stop, "", "")} }
@@ -94,7 +95,7 @@ func (s *Server) confirm(w http.ResponseWriter, r *http.Request) {
 	}
 	q := r.URL.Query()
 	req := control.Request{Action: control.Action(q.Get("action")), Lane: q.Get("lane"), Kernel: q.Get("kernel")}
-	if err := s.permitted(run, &req); err != nil {
+	if err := s.permitted(r, run, &req); err != nil {
 		s.problem(w, r, http.StatusBadRequest, err.Error())
 		return
 	}
@@ -104,7 +105,10 @@ func (s *Server) confirm(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) confirmPage(r *http.Request, run *results.Run, req control.Request) confirmPage {
-	what, means, grave := words(req.Action, req.Lane, req.Kernel)
+	what, means, grave := words(req.Action, req.Kernel)
+	if req.Lane != "" {
+		what += ": " + req.Lane
+	}
 	p := confirmPage{head: s.head(r, what+"?"), Run: run.Name(), Lane: req.Lane, Kernel: req.Kernel, Action: string(req.Action), What: what,
 		Means: means, Grave: grave, Back: runAddress(run.Name())}
 	if req.Lane != "" {
@@ -129,7 +133,7 @@ func (s *Server) act(w http.ResponseWriter, r *http.Request) {
 	}
 	f := r.PostForm
 	req := control.Request{Action: control.Action(f.Get("action")), Lane: f.Get("lane"), Kernel: f.Get("kernel"), Why: f.Get("why")}
-	if err := s.permitted(run, &req); err != nil {
+	if err := s.permitted(r, run, &req); err != nil {
 		s.problem(w, r, http.StatusBadRequest, err.Error())
 		return
 	}
@@ -145,7 +149,8 @@ func (s *Server) act(w http.ResponseWriter, r *http.Request) {
 }
 
 // permitted refuses what the page has no button for.
-func (s *Server) permitted(run *results.Run, req *control.Request) error {
+func (s *Server) permitted(r *http.Request, run *results.Run, req *control.Request) error {
+	req.By = asker(r)
 	if !slices.Contains(offered(), req.Action) {
 		return &badRequest{"there is no action " + quoted(string(req.Action)) + " here"}
 	}
@@ -155,11 +160,7 @@ func (s *Server) permitted(run *results.Run, req *control.Request) error {
 			return &badRequest{"run " + run.Name() + " has no lane " + quoted(req.Lane)}
 		}
 	}
-	if why := []rune(strings.Join(strings.Fields(inert(req.Why)), " ")); len(why) > longestWhy {
-		req.Why = string(why[:longestWhy])
-	} else {
-		req.Why = string(why)
-	}
+	req.Why = shortened(strings.Join(strings.Fields(inert(req.Why)), " "))
 	return req.Check()
 }
 
@@ -169,10 +170,6 @@ func (e *badRequest) Error() string { return e.text }
 
 // ask asks the run's controller, and keeps a line about it.
 func (s *Server) ask(r *http.Request, run *results.Run, req control.Request) (said string, err error) {
-	req.By = "somebody at " + client(r) + ", kernsweep serve"
-	if r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
-		req.By = quoted(r.TLS.PeerCertificates[0].Subject.CommonName) + " at " + client(r) + ", kernsweep serve"
-	}
 	said, err = s.src.Ask(r.Context(), run, req)
 	text := "run " + run.Name() + ": " + string(req.Action)
 	if req.Lane != "" {
@@ -186,4 +183,20 @@ func (s *Server) ask(r *http.Request, run *results.Run, req control.Request) (sa
 	}
 	s.opt.Log(inert(text))
 	return said, err
+}
+
+// asker is who asks, for the journal.
+func asker(r *http.Request) string {
+	who := "somebody"
+	if r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
+		who = quoted(r.TLS.PeerCertificates[0].Subject.CommonName)
+	}
+	return shortened(who + " at " + client(r) + ", kernsweep serve")
+}
+
+func shortened(s string) string {
+	if len(s) <= longestText {
+		return s
+	}
+	return strings.ToValidUTF8(s[:longestText], "") // not half a character
 }

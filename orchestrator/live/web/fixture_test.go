@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -323,4 +324,13 @@ func decoded[T any](t testing.TB, b []byte) T {
 func hostile() []string {
 	return []string{`<script>document.title="owned"</script>`, "\x1b]0;owned\x07\x1b[2J", "\u202egnp.evil\u2066", `"><img src=x onerror=document.title='owned'>`,
 		"../../etc/passwd", "javascript:alert(1)", strings.Repeat("w", 200), "{{.}}", "a b&c=d?e#f%2f", "\u05d0\u05d1\u05d2 \u0645\u0631\u062d\u0628\u0627"}
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// localServer serves what another page would be.
+func localServer(t testing.TB, h http.Handler) string {
+	s := httptest.NewServer(h)
+	t.Cleanup(s.Close)
+	return s.URL
 }

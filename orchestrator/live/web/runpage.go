@@ -60,6 +60,7 @@ type lanePage struct {
 	Row     laneRow
 	Shape   string
 	Live    bool
+	Console bool // it may have one
 	Boots   []BootSummary
 	Hidden  int // earlier boots
 	Events  []line
@@ -84,6 +85,7 @@ func (s *Server) showLane(w http.ResponseWriter, r *http.Request) {
 	events := f.after(0, name, eventsShown)
 	p := lanePage{head: s.head(r, "Lane "+name+" of run "+run.Name()), Run: run.Name(), Row: laneRows(one)[0], Shape: shape(one),
 		Live: m.err == nil && !m.over(), Events: newestFirst(events, s.now()), Last: lastSeq(events)}
+	p.Console = p.Live && consoleName(name)
 	boots, err := laneBoots(run, name)
 	if err != nil {
 		p.Unread = err.Error()

@@ -12,7 +12,8 @@ import (
 )
 
 const (
-	runsShown   = 50  // on a page
+	runsShown   = 25 // on a page
+	needsShown  = 10
 	liveLooked  = 200 // newest runs among which live ones are looked for
 	targetWords = "target "
 )
@@ -22,6 +23,7 @@ type runsPage struct {
 	head
 	Live    []liveRun
 	Needs   []Status
+	Further int // that need somebody, on this page
 	Runs    []Status
 	Older   string // the run to ask with for older ones
 	Before  string // not the newest page
@@ -50,8 +52,13 @@ func (s *Server) showRuns(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	for _, st := range list {
-		if st.Needs != "" && !st.Live() {
+		if st.Needs == "" || st.Live() {
+			continue
+		}
+		if len(p.Needs) < needsShown {
 			p.Needs = append(p.Needs, st)
+		} else {
+			p.Further++
 		}
 	}
 	for _, v := range s.liveViews() {

@@ -26,7 +26,7 @@ func (s *Server) streamConsole(w http.ResponseWriter, r *http.Request) {
 	}
 	f, m := s.view(run)
 	lane := r.PathValue("lane")
-	if _, ok := laneOf(m.view, lane); !ok || strings.ContainsAny(lane, "/\x00") || strings.HasPrefix(lane, ".") {
+	if _, ok := laneOf(m.view, lane); !ok || !consoleName(lane) {
 		s.noLane(w, r, m.view, lane)
 		return
 	}
@@ -60,6 +60,12 @@ func (s *Server) streamConsole(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
+}
+
+// consoleName refuses names that would lead out of the folder of the consoles. No
+// target of a configuration has one.
+func consoleName(lane string) bool {
+	return !strings.ContainsAny(lane, "/\x00") && !strings.HasPrefix(lane, ".")
 }
 
 // showConsole sends one recording until it ends. The error is the client's.
