@@ -129,6 +129,8 @@ func (a *app) root() *cobra.Command {
 		a.leasing(a.resumeCmd()),
 		a.leasing(a.rerunCmd()),
 		a.statusCmd(),
+		a.logCmd(),
+		a.openCmd(),
 		a.watchCmd(),
 		a.stopCmd(),
 		a.reportCmd(),
