@@ -33,7 +33,7 @@ func (a *app) completions(root *cobra.Command) {
 	fixed := func(list ...string) words { return func() []string { return list } }
 	// By the command's path without "kernsweep".
 	places := map[string][]words{
-		"plan": {sweeps}, "run": {sweeps}, "resume": {runs}, "rerun": {runs}, "report": {runs}, "status": {runs}, "stop": {runs}, "watch": {runs},
+		"plan": {sweeps}, "run": {sweeps}, "resume": {runs}, "rerun": {runs}, "report": {runs}, "status": {runs}, "stop": {runs}, "watch": {runs}, "open": {runs}, "log": {targets, runs},
 		"exec": {targets}, "shell": {targets}, "console": {targets}, "boot": {targets, kernels}, "power": {targets, fixed("on", "off", "cycle")},
 		"target probe": {targets}, "target doctor": {targets}, "notify test": {sweeps}, "prune": {}, "compare": {runs, runs}, "validate": {}, "version": {}, "target list": {},
 	}
