@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"kernsweep/orchestrator"
 	"kernsweep/orchestrator/config"
-	"kernsweep/orchestrator/leases"
 	"kernsweep/orchestrator/live"
 	"kernsweep/orchestrator/results"
 	"kernsweep/targets"
@@ -98,35 +96,17 @@ type use struct {
 	doing    string
 }
 
-// usedNow says who uses a target; nil when nobody is known to.
+// usedNow is what a run of ours does with a virtual target; nil when none has it.
 func (a *app) usedNow(ctx context.Context, t *config.Target) *use {
-	if targets.TraitsOf(t.Boot).Local {
-		found, err := qemu.Find(ctx, t.Name)
-		if err != nil {
-			return nil
-		}
-		runs := a.controllers()
-		for _, g := range found {
-			if r := runs[g.Controller]; r != nil {
-				return laneUse(r, t.Name)
-			}
-		}
-		return nil
-	}
-	held, err := leases.List(leases.Find(a.env))
+	found, err := qemu.Find(ctx, t.Name)
 	if err != nil {
 		return nil
 	}
-	for _, r := range held {
-		if r.State != leases.Held || !orchestrator.LeaseIsOf(r, t) {
-			continue
+	runs := a.controllers()
+	for _, g := range found {
+		if r := runs[g.Controller]; r != nil {
+			return laneUse(r, t.Name)
 		}
-		if run, err := results.Open(r.RunDir); r.RunDir != "" && err == nil {
-			if u := laneUse(run, strings.TrimPrefix(r.What, "target ")); u != nil {
-				return u
-			}
-		}
-		return &use{who: r.String(), doing: "holds it since " + r.Since.Local().Format("15:04")}
 	}
 	return nil
 }

@@ -35,12 +35,12 @@ func (a *app) reportCmd() *cobra.Command {
 			if schema {
 				return a.printSchema(out)
 			}
-			o.Kernsweep = a.kernsweep()
 			debug.SetGCPercent(30) // a run of 100,000 trials fits into 300 MB, for a few tenths of a second
 			run, err := a.findRun(args[0])
 			if err != nil {
 				return err
 			}
+			o.Kernsweep = a.calledFor(run)
 			if a.json {
 				if o.Format != "json" && c.Flags().Changed("format") {
 					return usage(fmt.Errorf("--json and --format %s contradict each other", o.Format))
@@ -91,6 +91,8 @@ func (a *app) reportOptions(o report.Options) report.Options {
 	if width, ok := a.terminal(); ok && o.Width == 0 {
 		o.Width = width()
 	}
-	o.Kernsweep = a.kernsweep()
+	if o.Kernsweep == "" {
+		o.Kernsweep = a.kernsweep()
+	}
 	return o
 }

@@ -40,24 +40,21 @@ was not reached, its link was lost, or it is measured; 130 interrupted.`,
 		Example: "  kernsweep shell ar2317\n  echo 'dmesg | tail' | kernsweep shell ar2317",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			_, t, err := a.pick(args[0])
+			lab, t, err := a.pick(args[0])
 			if err != nil {
 				return err
 			}
-			return a.shell(c.Context(), t, anyway)
+			if err := a.undisturbed(c.Context(), choice{lab, []*config.Target{t}, true}, anyway); err != nil {
+				return err
+			}
+			return a.shell(c.Context(), t)
 		},
 	}
 	c.Flags().BoolVar(&anyway, "anyway", false, "also on a target that a run measures now")
 	return c
 }
 
-func (a *app) shell(ctx context.Context, t *config.Target, anyway bool) error {
-	if u := a.usedNow(ctx, t); u != nil && u.measures && !anyway {
-		return &statusError{exitInfra, fmt.Errorf("target %s: %s %s: a login would disturb the figures; wait for its end (kernsweep watch), or log in all the same with --anyway",
-			t.Name, u.who, u.doing)}
-	} else if u != nil {
-		fmt.Fprintf(a.err, "kernsweep: careful: %s %s\n", u.who, u.doing)
-	}
+func (a *app) shell(ctx context.Context, t *config.Target) error {
 	dial, cancel := context.WithTimeout(ctx, handTime)
 	conn, err := a.reachNow(dial, t)
 	cancel()
