@@ -22,6 +22,7 @@ const (
 // metrics are what /metrics tells, read anew for each who asks.
 type metrics struct {
 	s       *Server
+	all     prometheus.Gatherer
 	serve   http.HandlerFunc
 	asked   *prometheus.CounterVec
 	took    *prometheus.HistogramVec
@@ -68,7 +69,7 @@ func newMetrics(s *Server) *metrics {
 	info.Set(1)
 	reg.MustRegister(m, m.asked, m.took, info, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	h := promhttp.HandlerFor(reg, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, MaxRequestsInFlight: 4, Timeout: 20 * time.Second})
-	m.serve = h.ServeHTTP
+	m.all, m.serve = reg, h.ServeHTTP
 	return m
 }
 
