@@ -147,10 +147,12 @@ func (a *app) root() *cobra.Command {
 		a.leasing(a.consoleCmd()),
 		a.notifyCmd(),
 		a.serveCmd(),
+		a.manCmd(),
 		a.versionCmd(),
 	)
 	a.detachable(root, "run", "rerun", "resume")
 	strict(root)
+	overview(root)
 	a.completions(root)
 	return root
 }

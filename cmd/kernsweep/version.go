@@ -52,9 +52,10 @@ func ownHash() string {
 
 func (a *app) versionCmd() *cobra.Command {
 	return &cobra.Command{
-		Use:   "version",
-		Short: "Print the version, and for which CPUs agents are built in",
-		Args:  cobra.NoArgs,
+		Use:     "version",
+		Short:   "Print the version, and for which CPUs agents are built in",
+		Example: "  kernsweep version\n  kernsweep version --json",
+		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if a.json {
 				return json.NewEncoder(a.out).Encode(map[string]any{"version": version(), "go": runtime.Version(),

@@ -5,10 +5,6 @@ import (
 	"reflect"
 	"strings"
 	"unicode/utf8"
-
-	"kernsweep/orchestrator/notify"
-	"kernsweep/targets"
-	"kernsweep/workloads"
 )
 
 // Reference describes every block and attribute of testbeds.hcl as plain text,
@@ -16,11 +12,6 @@ import (
 func Reference() string {
 	d := allDrivers()
 	var b strings.Builder
-	section := func(title string, t reflect.Type) {
-		fmt.Fprintf(&b, "%s\n", title)
-		attributes(&b, t, title[:len(title)-len(strings.TrimLeft(title, " "))]+"  ")
-		b.WriteByte('\n')
-	}
 	b.WriteString("Drivers that a target's blocks may name, and kinds of workload; each has its section below.\n")
 	for _, slot := range []struct {
 		title string
@@ -29,54 +20,40 @@ func Reference() string {
 		wrap(&b, fmt.Sprintf("  %-16s ", slot.title), strings.Repeat(" ", 19), strings.Join(slot.names, ", "))
 	}
 	b.WriteByte('\n')
-	section(`target "NAME", class "NAME"`, reflect.TypeOf(targetBlock{}))
-	section("  ssh (in target)", reflect.TypeOf(targets.SSH{}))
-	section("  network (in target)", reflect.TypeOf(targets.Network{}))
-	section("  timeouts (in target)", reflect.TypeOf(targets.Timeouts{}))
-	section("  failures (in target)", reflect.TypeOf(Failures{}))
-	for _, n := range keys(d.boot) {
-		section(fmt.Sprintf("  boot %q (in target)", n), reflect.TypeOf(d.boot[n]()).Elem())
+	for _, block := range Blocks() {
+		indent := ""
+		if block.In != "" {
+			indent = "  "
+		}
+		fmt.Fprintf(&b, "%s%s\n", indent, block.Heading())
+		attributes(&b, block, indent+"  ")
+		b.WriteByte('\n')
 	}
-	for _, n := range keys(d.power) {
-		section(fmt.Sprintf("  power %q (in target)", n), reflect.TypeOf(d.power[n]()).Elem())
-	}
-	for _, n := range keys(d.console) {
-		section(fmt.Sprintf("  console %q (in target)", n), reflect.TypeOf(d.console[n]()).Elem())
-	}
-	section(`kernel "NAME"`, reflect.TypeOf(kernelBlock{}))
-	section(`  image "ARCH or TARGET" (in kernel)`, reflect.TypeOf(targets.Image{}))
-	section(`workload "KIND" "NAME", and its scenario "NAME" blocks`, reflect.TypeOf(workloads.Common{}))
-	for _, n := range keys(d.workloads) {
-		section(fmt.Sprintf("  workload %q \"NAME\"", n), reflect.TypeOf(d.workloads[n]()).Elem())
-	}
-	section(`sweep "NAME"`, reflect.TypeOf(sweepBlock{}))
-	section("  matrix (in sweep)", reflect.TypeOf(matrixBlock{}))
-	section("  notify (in sweep), whatever its kind", reflect.TypeOf(notify.Choice{}))
-	for _, n := range keys(d.notify) {
-		section(fmt.Sprintf("  notify %q (in sweep), or notify %q \"NAME\"", n, n), reflect.TypeOf(d.notify[n]()).Elem())
-	}
-	section(`variable "NAME"`, reflect.TypeOf(variableBlock{}))
 	b.WriteString("locals: name = value, used as local.name\n\n")
-	wrap(&b, "functions: ", "  ", strings.Join(keys((&loader{}).functions()), ", "))
+	wrap(&b, "functions: ", "  ", strings.Join(Functions(), ", "))
 	return b.String()
 }
 
-// attributes writes a line for each attribute of a struct.
-func attributes(b *strings.Builder, t reflect.Type, indent string) {
-	for _, f := range fieldsOf(t) {
-		if f.block {
-			fmt.Fprintf(b, "%s%s { … }\n", indent, f.name)
-			continue
-		}
+// Heading is the block's title and, where it is no block of the file, what it
+// stands in.
+func (b BlockDoc) Heading() string {
+	if b.In == "" || b.In == b.Kind {
+		return b.Title
+	}
+	return b.Title + " (in " + b.In + ")"
+}
+
+// attributes writes a line for each attribute of a block.
+func attributes(b *strings.Builder, block BlockDoc, indent string) {
+	for _, a := range block.Attributes {
 		need := ""
-		if !f.optional {
+		if a.Required {
 			need = "required; "
 		}
-		doc := f.doc
-		if doc == "" {
-			doc = undocumented
-		}
-		wrap(b, indent, indent+"    ", fmt.Sprintf("%s (%s): %s%s", f.name, typeName(f), need, doc))
+		wrap(b, indent, indent+"    ", fmt.Sprintf("%s (%s): %s%s", a.Name, a.Type, need, a.Doc))
+	}
+	for _, name := range block.Inner {
+		fmt.Fprintf(b, "%s%s { … }\n", indent, name)
 	}
 }
 
