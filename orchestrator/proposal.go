@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"kernsweep/orchestrator/config"
@@ -44,6 +45,10 @@ func (p Proposal) Block() config.NewTarget {
 		b.Missing = append(b.Missing, config.Missing{What: "power: without it a kernel that hangs ends the lane (kernsweep help testbeds lists the drivers)",
 			Like: []config.Line{{Name: "power", Label: "tasmota", Inside: []config.Line{{Name: "address", Value: "PLUG"}}}}})
 	}
+	if i := slices.IndexFunc(s.Running.Notes, func(n string) bool { return strings.HasPrefix(n, targets.Volatile) }); i >= 0 && class.SSH.NewHostKey != "after-boot" {
+		b.Missing = append(b.Missing, config.Missing{What: s.Running.Notes[i] + ": if its host key is new after each boot, write this into the ssh block, which accepts it only after a boot by kernsweep",
+			Like: []config.Line{{Name: "new_host_key", Value: "after-boot"}}})
+	}
 	if class.Console == nil {
 		b.Missing = append(b.Missing, config.Missing{What: "console: without it a hang cannot be told from a network that fails",
 			Like: []config.Line{{Name: "console", Label: "tcp", Inside: []config.Line{{Name: "address", Value: "HOST:PORT"}}}}})
@@ -59,7 +64,7 @@ func (p Proposal) head() string {
 		words = append(words, "Linux "+s.Running.Release)
 	}
 	if s.Running.CPUs > 0 {
-		words = append(words, fmt.Sprintf("%d CPUs", s.Running.CPUs))
+		words = append(words, strings.TrimSuffix(fmt.Sprintf("%d CPUs", s.Running.CPUs), map[bool]string{true: "s"}[s.Running.CPUs == 1]))
 	}
 	if s.Running.MemoryKB > 0 {
 		words = append(words, fmt.Sprintf("%d MiB", s.Running.MemoryKB/1024))

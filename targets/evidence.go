@@ -136,6 +136,9 @@ func (m Mount) Writable() bool {
 	return !ro && !noexec
 }
 
+// Volatile begins the note of a machine whose root file system is in memory.
+const Volatile = "changes will be lost at the next boot"
+
 // Persistent reports whether what is written to the root file system is there
 // after the next boot, and if not, why.
 func (ev *Evidence) Persistent() (why string, ok bool) {
@@ -153,10 +156,10 @@ func (ev *Evidence) Persistent() (why string, ok bool) {
 		upper := option(root.Options, "upperdir")
 		under := holder(mounts, upper)
 		if under.Type == "tmpfs" || under.Type == "ramfs" {
-			return "changes will be lost at the next boot (overlay on " + under.Type + ")", false
+			return Volatile + " (overlay on " + under.Type + ")", false
 		}
 	case root.Type == "rootfs" || root.Type == "tmpfs" || root.Type == "ramfs":
-		return "changes will be lost at the next boot (the root file system is in memory)", false
+		return Volatile + " (the root file system is in memory)", false
 	case !root.Writable() && strings.HasPrefix(root.Options, "ro"):
 		return fmt.Sprintf("the root file system (%s) is read-only", root.Type), false
 	}

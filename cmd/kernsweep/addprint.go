@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -35,7 +36,7 @@ func (a *app) printAddition(x added) error {
 		return e.Encode(x)
 	}
 	printFacts(a.out, x.Facts)
-	for _, n := range x.Survey.Notes {
+	for _, n := range slices.Concat(x.Survey.Running.Notes, x.Survey.Notes) {
 		wrap(a.out, "note", n)
 	}
 	if x.Survey.Cut != "" {
