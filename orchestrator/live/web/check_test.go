@@ -37,7 +37,7 @@ const checks = `(() => {
   for (const e of document.querySelectorAll("[id]")) { if (ids.has(e.id)) bad.push("two have the id " + e.id); ids.add(e.id); }
   for (const e of document.querySelectorAll("[aria-labelledby],[aria-describedby]"))
     for (const id of (e.getAttribute("aria-labelledby") || e.getAttribute("aria-describedby")).split(" ")) if (!ids.has(id)) bad.push("no " + id);
-  for (const e of document.querySelectorAll("a[href],button,input:not([type=hidden]),[role=region],progress,summary"))
+  for (const e of document.querySelectorAll("a[href],button,input:not([type=hidden]),[role=group],progress,summary"))
     if (!named(e) && e.checkVisibility()) bad.push("no name: " + e.outerHTML.slice(0, 200));
   for (const e of document.querySelectorAll("th")) if (!e.scope) bad.push("th without scope: " + e.outerHTML);
   for (const e of document.querySelectorAll("table")) if (!e.caption) bad.push("table without caption");

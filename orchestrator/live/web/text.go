@@ -87,5 +87,5 @@ func outcomeText(n map[results.Outcome]int, missing int) string {
 // outcomes are all of them, in the order in which people are told.
 func outcomes() []results.Outcome {
 	return []results.Outcome{results.OK, results.Failed, results.BootFailed, results.Lost, results.Invalid, results.Interrupted, "running",
-		results.Skipped, results.NotApplicable}
+		results.Skipped, results.SkippedByHand, results.NotApplicable}
 }
