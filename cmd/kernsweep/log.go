@@ -192,16 +192,16 @@ func (a *app) teller() func(story.Line) error {
 		if l.Boot > 0 {
 			since = fmt.Sprintf("%+7.1fs", l.SinceS)
 		}
-		mark := "  "
+		mark := "   "
 		switch {
 		case l.Kind == story.Console && l.Bad:
-			mark = "!|"
+			mark = "!| "
 		case l.Kind == story.Console, l.Kind == story.Output:
-			mark = "| "
+			mark = " | "
 		case l.Kind == story.Left:
-			mark = "… "
+			mark = " … "
 		case l.Bad:
-			mark = "! "
+			mark = "!  "
 		}
 		fmt.Fprintf(&b, "%s %s %s%s\n", at.Format("15:04:05"), since, mark, l.Text)
 		_, err := io.WriteString(a.out, b.String())

@@ -197,7 +197,7 @@ func needsList(src *source, width int) section {
 	for _, n := range list[:min(len(list), mostNeeds)] {
 		s.say(width, "  ", "%s", n.Sentence(func(t time.Time) string { return t.UTC().Format("15:04 UTC") }))
 		if n.Command != "" {
-			s.add(command("  -> "+clean(n.Command), width, "     ")...)
+			s.add(command("  → "+clean(n.Command), width, "     ")...)
 		}
 	}
 	if n := len(list) - mostNeeds; n > 0 {
