@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -19,73 +21,170 @@ import (
 
 func (a *app) bootCmd() *cobra.Command {
 	return &cobra.Command{
-		Use:     "boot TARGET KERNEL",
-		Short:   "Boot a kernel by hand, prove it, and show its console; a virtual target then runs until Ctrl-C",
-		Example: "  kernsweep boot x86 eevdf_612",
-		Args:    cobra.ExactArgs(2),
+		Use:   "boot TARGET… KERNEL",
+		Short: "Boot a kernel by hand, prove it, and show its console; a virtual target then runs until Ctrl-C",
+		Long: `Boot a kernel by hand, prove it, and show its console; a virtual target then runs until Ctrl-C.
+` + strings.ReplaceAll(choosing, "\n", " ") + `
+
+Several targets boot at once, virtual ones as many as there are CPUs, and every line
+has the target's name before it. All of them are claimed together, so that no run
+starts on one; with --wait this waits for those that others use.
+
+Exit status: 0 every boot was proven; 1 a kernel did not boot, or another one did; 2 usage or
+configuration; 3 a target could not be booted, or is in use; 130 interrupted.`,
+		Example:           "  kernsweep boot x86 eevdf_612\n  kernsweep boot class:router bfs",
+		Args:              cobra.MinimumNArgs(2),
+		ValidArgsFunction: a.completeHands(false, a.labWords(func(l *config.Lab) []string { return named(l.Kernels, func(k *config.Kernel) string { return k.Name }) })),
 		RunE: func(c *cobra.Command, args []string) error {
-			lab, t, err := a.pick(args[0])
+			on, err := a.choose(args[:len(args)-1])
 			if err != nil {
 				return err
 			}
-			k := lab.Kernel(args[1])
-			if k == nil {
-				var have []string
-				for _, k := range lab.Kernels {
-					have = append(have, k.Name)
-				}
-				return usage(fmt.Errorf("%s has no kernel %q; it has %s", a.file, args[1], strings.Join(have, ", ")))
+			k, err := a.bootable(on, args[len(args)-1])
+			if err != nil {
+				return err
 			}
-			release, err := a.claimTargets(c.Context(), lab, t.Name)
+			release, err := a.claimTargets(c.Context(), on.lab, on.names()...)
 			if err != nil {
 				return err
 			}
 			defer release()
-			return a.boot(c.Context(), t, k)
+			files := tftp.New(a.logger()) // one for all: there is one port
+			defer files.Close()
+			if on.one {
+				return a.boot(c.Context(), bootByHand{a, on.list[0], k, files, safeWriter{a.err}})
+			}
+			return a.bootMany(c.Context(), on, k, files)
 		},
 	}
 }
 
-func (a *app) boot(ctx context.Context, t *config.Target, k *config.Kernel) error {
-	resolved, ok := k.For(t)
-	tr := targets.TraitsOf(t.Boot)
-	if tr.Image && !ok {
-		return usage(fmt.Errorf("kernel %s has no image for %s (%s)", k.Name, t.Name, t.Arch))
+// bootable finds a kernel that every target has an image of.
+func (a *app) bootable(on choice, name string) (*config.Kernel, error) {
+	k := on.lab.Kernel(name)
+	if k == nil {
+		return nil, usage(fmt.Errorf("%s has no kernel %q; it has %s", a.file, name,
+			strings.Join(named(on.lab.Kernels, func(k *config.Kernel) string { return k.Name }), ", ")))
 	}
-	m := t.Target
-	log := a.logger()
-	files := tftp.New(log)
-	defer files.Close()
-	m.Dial, m.Serve, m.Agent = sshconn.New(log).Dial, files.Serve, orchestrator.AgentBytes
-	if m.Power != nil && !tr.Local { // a boot method may have to cycle it
-		m.Power = orchestrator.NewSupply(a.claims, &m, func(s string) { fmt.Fprintln(a.err, live.Safe(s)) })
+	for _, t := range on.list {
+		if _, ok := k.For(t); !ok && targets.TraitsOf(t.Boot).Image {
+			return nil, usage(fmt.Errorf("kernel %s has no image for %s (%s)", k.Name, t.Name, t.Arch))
+		}
 	}
-	shared, unshare, err := a.keepConsole(t.Target, "kernsweep boot "+holder(), "")
+	return k, nil
+}
+
+// bootByHand is one boot.
+type bootByHand struct {
+	*app
+	t     *config.Target
+	k     *config.Kernel
+	files *tftp.Pool
+	tty   io.Writer // shows the console
+}
+
+// boot is the plain way, for one target.
+func (a *app) boot(ctx context.Context, b bootByHand) error {
+	done, end, err := b.start(ctx)
+	defer end()
 	if err != nil {
-		return &statusError{exitInfra, err}
+		return err
 	}
-	defer unshare()
-	defer m.StopConsole()
+	if err := a.printProbe(b.t, done.BootRecord); err != nil || !targets.TraitsOf(b.t.Boot).Local {
+		return err
+	}
+	b.sayRuns(done.ssh)
+	<-ctx.Done()
+	return nil
+}
+
+// bootMany boots several targets at once.
+func (a *app) bootMany(ctx context.Context, on choice, k *config.Kernel, files *tftp.Pool) error {
+	cpus := make(chan struct{}, runtime.NumCPU())
+	words := &oneWriter{w: a.err}
+	return a.many(ctx, on, limits{}, words, func(ctx context.Context, h hand) deed {
+		local := targets.TraitsOf(h.t.Boot).Local
+		if local {
+			select {
+			case cpus <- struct{}{}:
+			case <-ctx.Done():
+				return deed{err: ctx.Err()}
+			}
+		}
+		h.begins()
+		tty := h.lines(h.all)
+		b := bootByHand{h.app, h.t, k, files, tty}
+		rec, end, err := b.start(ctx)
+		if local {
+			<-cpus
+		}
+		d := deed{err: err, after: func() { end(); tty.Close() }}
+		if err != nil {
+			return d
+		}
+		d.result, d.line = rec.BootRecord, fmt.Sprintf("booted %s, scheduler %s, boot_id %s", rec.Release, dash(rec.Scheduler.Name), rec.BootID)
+		if !rec.Proven {
+			d.line += ", not proven: " + rec.Unproven
+		}
+		if local {
+			b.sayRuns(rec.ssh)
+			d.after = func() {
+				<-ctx.Done()
+				end()
+				tty.Close()
+			}
+		}
+		return d
+	})
+}
+
+// sayRuns says how to reach a virtual target.
+func (b bootByHand) sayRuns(s targets.SSH) {
+	fmt.Fprintf(b.err, "running; ssh -p %d %s@%s; Ctrl-C ends it\n", s.Port, s.User, s.Host)
+}
+
+// booted is what a boot came to, and how the target is reached then.
+type booted struct {
+	targets.BootRecord
+	ssh targets.SSH
+}
+
+// start boots the kernel and proves it. end gives everything back, and ends a
+// virtual target; it is never nil.
+func (b bootByHand) start(ctx context.Context) (done booted, end func(), err error) {
+	var undo []func()
+	end = func() {
+		for _, f := range slices.Backward(undo) {
+			f()
+		}
+	}
+	resolved, _ := b.k.For(b.t)
+	m := b.t.Target
+	note := func(s string) { fmt.Fprintln(b.err, live.Safe(s)) }
+	m.Dial, m.Serve, m.Agent = sshconn.New(b.logger()).Dial, b.files.Serve, orchestrator.AgentBytes
+	if m.Power != nil && !targets.TraitsOf(b.t.Boot).Local { // a boot method may have to cycle it
+		m.Power = orchestrator.NewSupply(b.claims, &m, note)
+	}
+	shared, unshare, err := b.keepConsole(b.t.Target, "kernsweep boot "+holder(), "")
+	if err != nil {
+		return done, end, &statusError{exitInfra, err}
+	}
+	undo = append(undo, unshare, m.StopConsole)
 	if c, ok := m.Boot.(targets.Closer); ok {
-		defer c.Close()
+		undo = append(undo, func() { c.Close() })
 	}
 	conn, rec, err := targets.Boot(ctx, &m, resolved, targets.BootLog{
-		Phase:   func(p targets.Phase) { fmt.Fprintf(a.err, "%s: %s\n", t.Name, p) },
-		Note:    func(s string) { fmt.Fprintln(a.err, live.Safe(s)) },
-		Console: io.MultiWriter(safeWriter{a.err}, shared),
+		Phase:   func(p targets.Phase) { fmt.Fprintf(b.err, "%s: %s\n", b.t.Name, p) },
+		Note:    note,
+		Console: io.MultiWriter(b.tty, shared),
 	})
 	var crash *targets.BootError
 	switch {
 	case errors.As(err, &crash):
-		return &statusError{exitFailed, fmt.Errorf("target %s: %w", t.Name, err)}
+		return done, end, &statusError{exitFailed, fmt.Errorf("target %s: %w", b.t.Name, err)}
 	case err != nil:
-		return &statusError{exitInfra, fmt.Errorf("target %s, kernel %s: %w", t.Name, k.Name, err)}
+		return done, end, &statusError{exitInfra, fmt.Errorf("target %s, kernel %s: %w", b.t.Name, b.k.Name, err)}
 	}
-	defer conn.Close()
-	if err := a.printProbe(t, rec); err != nil || !tr.Local {
-		return err
-	}
-	fmt.Fprintf(a.err, "running; ssh -p %d %s@%s; Ctrl-C ends it\n", m.SSH.Port, m.SSH.User, m.SSH.Host)
-	<-ctx.Done()
-	return nil
+	undo = append(undo, func() { conn.Close() })
+	return booted{rec, m.SSH}, end, nil
 }

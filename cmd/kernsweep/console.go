@@ -33,7 +33,7 @@ const (
 func (a *app) consoleCmd() *cobra.Command {
 	var f consoleFlags
 	c := &cobra.Command{
-		Use:   "console TARGET",
+		Use:   "console TARGET…",
 		Short: "Watch the console that a run records, or take the keyboard when nobody uses the target",
 		Long: `Watch the console that a run records, or take the keyboard when nobody uses the target.
 
@@ -49,17 +49,23 @@ The console's bytes are shown as they come, escape sequences included.
 Without a terminal the input is passed on as it is, ~ included; after its end the
 command waits until the console has been quiet for a second, a minute at most.
 --log FILE records, as a run does: FILE, and its times for scriptreplay(1).
+Several targets are only watched, line by line, with the name before each; control
+characters are shown as ·.
 
 Exit status: 0 left, or the recording ended, 2 usage or configuration, 3 the console
 does not open, closed, or the target is in use, 130 interrupted.`,
-		Example: "  kernsweep console ar2317\n  kernsweep console ar2317 --log boot.log",
-		Args:    cobra.ExactArgs(1),
+		Example:           "  kernsweep console ar2317\n  kernsweep console ar2317 --log boot.log\n  kernsweep console class:router",
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: a.completeHands(false),
 		RunE: func(c *cobra.Command, args []string) error {
-			lab, t, err := a.pick(args[0])
+			on, err := a.choose(args)
 			if err != nil {
 				return err
 			}
-			return a.console(c.Context(), lab, t, f)
+			if !on.one {
+				return a.consoles(c.Context(), on, f)
+			}
+			return a.console(c.Context(), on.lab, on.list[0], f)
 		},
 	}
 	c.Flags().StringVar(&f.log, "log", "", "record to this file, which must not exist yet")

@@ -99,7 +99,14 @@ type hand struct {
 	t    *config.Target
 	ssh  *sshconn.Dialer
 	gate chan struct{} // log-ins under way
+	all  io.Writer     // standard error of all targets, whole lines at a time
 	*trace
+}
+
+// lines are further words about the target, such as its console, which are not to
+// be mixed with ours in one line.
+func (h hand) lines(to io.Writer) *labelled {
+	return &labelled{name: h.t.Name, to: to, inert: true}
 }
 
 // trace is how far a command came at its target.
@@ -107,6 +114,9 @@ type trace struct {
 	turn    time.Time // when its log-in began
 	reached bool
 }
+
+// begins says that the command does something at its target from now on.
+func (h hand) begins() { h.turn, h.reached = time.Now(), true }
 
 // reach dials the target, and waits for its turn first.
 func (h hand) reach(ctx context.Context) (targets.Conn, error) {
@@ -138,7 +148,7 @@ func (a *app) each(ctx context.Context, c choice, l limits, do func(context.Cont
 	for i, t := range c.list {
 		own := *a
 		if !c.one {
-			own.err = &labelled{name: t.Name, to: words, inert: true}
+			own.err = &labelled{name: t.Name, to: words, inert: true, own: true}
 		}
 		wg.Go(func() {
 			select {
@@ -151,7 +161,7 @@ func (a *app) each(ctx context.Context, c choice, l limits, do func(context.Cont
 				ctx, cancel = context.WithTimeoutCause(ctx, l.timeout, errTime{l.timeout})
 			}
 			defer cancel()
-			do(ctx, i, hand{&own, t, ssh, gate, &trace{turn: time.Now()}})
+			do(ctx, i, hand{&own, t, ssh, gate, words, &trace{turn: time.Now()}})
 			if w, ok := own.err.(io.Closer); ok && !c.one {
 				_ = w.Close() // standard error; nobody could be told
 			}

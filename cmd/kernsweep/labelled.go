@@ -57,6 +57,7 @@ type labelled struct {
 	name  string
 	to    io.Writer // shared; each Write comes out whole
 	inert bool
+	own   bool // words of ours, some of which begin with the name already
 
 	mu      sync.Mutex
 	partial []byte
@@ -83,11 +84,16 @@ func (l *labelled) Write(p []byte) (int, error) {
 }
 
 func (l *labelled) line(out *bytes.Buffer) {
-	out.WriteString(l.name + ": ")
+	label := l.name + ": "
+	out.WriteString(label)
+	text := l.partial
+	if l.own {
+		text = bytes.TrimPrefix(text, []byte(label))
+	}
 	if l.inert {
-		out.WriteString(inertLine(string(l.partial)))
+		out.WriteString(inertLine(string(text)))
 	} else {
-		out.Write(l.partial)
+		out.Write(text)
 	}
 	out.WriteByte('\n')
 	l.partial = l.partial[:0]

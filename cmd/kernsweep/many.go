@@ -18,6 +18,7 @@ type deed struct {
 	line   string // for people; "": nothing needs saying
 	result any    // for --json
 	err    error
+	after  func() // ends what goes on after the result is known; nil: nothing does
 
 	place  int
 	name   string
@@ -46,6 +47,9 @@ func (a *app) many(ctx context.Context, on choice, l limits, w io.Writer, do fun
 			d.place, d.name, d.took = i, h.t.Name, time.Since(h.turn)
 			d.judge(ctx, tctx, h.reached)
 			ended <- d
+			if d.after != nil {
+				d.after()
+			}
 		})
 	}()
 	var list *objects

@@ -19,31 +19,63 @@ import (
 // target may take its time to fall silent.
 const powerTime = 4 * time.Minute
 
+// powerWords are what can be done to a target's power.
+func powerWords() []string { return []string{"on", "off", "cycle"} }
+
 func (a *app) powerCmd() *cobra.Command {
 	return &cobra.Command{
-		Use:     "power TARGET on|off|cycle",
-		Short:   "Switch a target's power by hand",
-		Example: "  kernsweep power wl500gpv2 cycle",
-		Args:    cobra.ExactArgs(2),
+		Use:   "power TARGET… on|off|cycle",
+		Short: "Switch the power of one target or many by hand",
+		Long: `Switch the power of one target or many by hand. ` + choosing + `
+
+All of them are claimed together, so that no run is on one; with --wait this waits
+for those that others use. Outlets of one strip are switched one after the other,
+others at once. Off is confirmed by the target falling silent.
+
+Exit status: 0 done; 2 usage or configuration; 3 an outlet or its target did not do it, or
+the target is in use; 130 interrupted.`,
+		Example:           "  kernsweep power wl500gpv2 cycle\n  kernsweep power label:rack2 off",
+		Args:              cobra.MinimumNArgs(2),
+		ValidArgsFunction: a.completeHands(false, powerWords),
 		RunE: func(c *cobra.Command, args []string) error {
-			lab, t, err := a.pick(args[0])
+			what := args[len(args)-1]
+			if !slices.Contains(powerWords(), what) {
+				return usage(fmt.Errorf("power %s: write on, off or cycle", what))
+			}
+			on, err := a.choose(args[:len(args)-1])
 			if err != nil {
 				return err
 			}
-			if !slices.Contains([]string{"on", "off", "cycle"}, args[1]) {
-				return usage(fmt.Errorf("power %s: write on, off or cycle", args[1]))
+			for _, t := range on.list {
+				if t.Power == nil || targets.TraitsOf(t.Boot).Local {
+					return usage(fmt.Errorf("%s: target %s has no power driver of its own%s", t.Pos, t.Name, on.without(t)))
+				}
 			}
-			if t.Power == nil || targets.TraitsOf(t.Boot).Local {
-				return usage(fmt.Errorf("%s: target %s has no power driver of its own", t.Pos, t.Name))
-			}
-			release, err := a.claimTargets(c.Context(), lab, t.Name)
+			release, err := a.claimTargets(c.Context(), on.lab, on.names()...)
 			if err != nil {
 				return err
 			}
 			defer release()
-			return a.power(c.Context(), t, args[1])
+			if on.one && !a.json {
+				return a.power(c.Context(), on.list[0], what)
+			}
+			return a.many(c.Context(), on, limits{}, &oneWriter{w: a.err}, func(ctx context.Context, h hand) deed {
+				h.begins()
+				if err := h.power(ctx, h.t, what); err != nil {
+					return deed{err: err}
+				}
+				return deed{line: "power " + what + ": done", result: what}
+			})
 		},
 	}
+}
+
+// without is how several targets are chosen but for one.
+func (c choice) without(t *config.Target) string {
+	if c.one || len(c.list) < 2 {
+		return ""
+	}
+	return fmt.Sprintf(": leave it out with '!%s'", t.Name)
 }
 
 // power switches by hand as a run does: nobody else talks to the strip
