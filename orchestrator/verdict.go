@@ -81,7 +81,7 @@ func (t *trial) judge(ctx context.Context, runErr error, rec *results.Record) {
 	parsed.Notes = append(parsed.Notes, t.notes...)
 	if rec.Outcome == results.OK {
 		rec.Outcome, rec.Reason = t.classify(ctx, err)
-	} else if err != nil && !errors.Is(err, fs.ErrNotExist) { // a trial that never began has no files
+	} else if err != nil && rec.Outcome != results.Skipped && !errors.Is(err, fs.ErrNotExist) { // a trial that never began has no files
 		rec.Collect = err.Error()
 	}
 	rec.Parsed = &parsed

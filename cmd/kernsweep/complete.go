@@ -35,9 +35,9 @@ func (a *app) completions(root *cobra.Command) {
 	places := map[string][]words{
 		"plan": {sweeps}, "run": {sweeps}, "resume": {runs}, "rerun": {runs}, "report": {runs}, "status": {runs}, "stop": {runs}, "watch": {runs}, "open": {runs}, "log": {targets, runs},
 		"exec": {targets}, "shell": {targets}, "console": {targets}, "boot": {targets, kernels}, "power": {targets, fixed("on", "off", "cycle")},
-		"target probe": {targets}, "target doctor": {targets}, "notify test": {sweeps}, "prune": {}, "compare": {runs, runs}, "validate": {}, "version": {}, "target list": {},
+		"target add": {}, "target probe": {targets}, "target doctor": {targets}, "notify test": {sweeps}, "prune": {}, "compare": {runs, runs}, "validate": {}, "lane": {a.laneWords, laneActions}, "version": {}, "target list": {},
 	}
-	flags := map[string]words{"target": targets, "kernel": kernels, "workload": workloads}
+	flags := map[string]words{"target": targets, "kernel": kernels, "workload": workloads, "run": runs}
 	if c, _, err := root.Find([]string{"report"}); err == nil {
 		// The error says only that it has completions already.
 		_ = c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"text", "md", "csv", "json"}, cobra.ShellCompDirectiveNoFileComp))

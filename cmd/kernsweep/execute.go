@@ -58,12 +58,14 @@ func (a *app) execute(ctx context.Context, lab *config.Lab, p *plan.Plan, run *r
 	if err := qemu.EndLeft(ctx, note); err != nil {
 		note("guests of earlier controllers: " + err.Error())
 	}
+	hands, free := a.steerable(ctx, run, note)
+	defer free()
 	log := a.logger()
 	dialer := sshconn.New(log)
 	fmt.Fprintf(a.err, "run %s: %s, %s, %s\n\n", run.Dir(), counted(p.Boots(), "boot"), counted(p.Trials(), "trial"), p.Takes())
 	files := tftp.New(log)
 	defer files.Close()
-	a.preflight(ctx, lab, p, b.fits, run, dialer.Dial, files.Serve, note)
+	a.preflight(ctx, lab, p, b, run, dialer.Dial, files.Serve, note)
 	if err := a.unattended(ctx, run); err != nil {
 		return err
 	}
@@ -73,6 +75,7 @@ func (a *app) execute(ctx context.Context, lab *config.Lab, p *plan.Plan, run *r
 	r := &orchestrator.Runner{Lab: lab, Plan: p, Run: run, Journal: w, Before: before, Dial: dialer.Dial, Serve: files.Serve,
 		Local: localconn.New(), Log: log, Until: b.until, History: a.history(), Observe: both(view.Observe, tell.Observe),
 		Resume: b.resume, Why: b.why, Leases: a.claims}
+	hands.begin(r)
 	runErr := r.Execute(ctx)
 	view.Close()
 	a.keepNoise(run)

@@ -133,6 +133,7 @@ func (a *app) root() *cobra.Command {
 		a.openCmd(),
 		a.watchCmd(),
 		a.stopCmd(),
+		a.laneCmd(),
 		a.reportCmd(),
 		a.compareCmd(),
 		a.importCmd(),

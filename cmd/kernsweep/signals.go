@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -29,6 +30,9 @@ func (e *signalError) Error() string {
 	case syscall.SIGTERM:
 		return "it was asked to end (SIGTERM)"
 	}
+	if r, ok := e.sig.(asking); ok {
+		return r.String()
+	}
 	return "Ctrl-C (SIGINT)"
 }
 
@@ -41,6 +45,8 @@ type signals struct {
 	exit   func(status int)
 	last   func(string) // shows the line before the exit
 	detach bool         // a closed terminal is nobody's
+	asked  chan asking  // what other processes ask
+	done   chan struct{}
 
 	mu     sync.Mutex
 	say    func(string)           // shows a line
@@ -52,35 +58,44 @@ type signals struct {
 // newSignals watches for signals until stop. lines go to w.
 func newSignals(ctx context.Context, w io.Writer, detached bool, exit func(int)) (s *signals, _ context.Context, stop func()) {
 	plain := func(line string) { fmt.Fprintln(w, line) }
-	s = &signals{exit: exit, detach: detached, say: plain, last: plain}
+	s = &signals{exit: exit, detach: detached, say: plain, last: plain, asked: make(chan asking), done: make(chan struct{})}
 	ctx, cancel := context.WithCancelCause(ctx)
 	ch := make(chan os.Signal, 8)
 	signal.Notify(ch, os.Interrupt, syscall.SIGTERM)
 	if !signal.Ignored(syscall.SIGHUP) { // else nohup started it
 		signal.Notify(ch, syscall.SIGHUP)
 	}
-	done := make(chan struct{})
 	go func() {
-		defer close(done)
+		defer close(s.done)
 		s.watch(ch, cancel)
 	}()
 	return s, ctx, func() {
 		signal.Stop(ch)
 		close(ch)
-		<-done
+		<-s.done
 		cancel(nil)
 	}
 }
 
 func (s *signals) watch(ch <-chan os.Signal, cancel context.CancelCauseFunc) {
 	var first time.Time
-	for sig := range ch {
+	for {
+		var sig os.Signal
+		var ok bool
+		select {
+		case sig, ok = <-ch:
+			if !ok {
+				return
+			}
+		case sig = <-s.asked:
+		}
 		why := &signalError{sig}
+		request, asked := sig.(asking)
 		s.mu.Lock()
 		to := s.to
 		s.mu.Unlock()
 		switch {
-		case to != nil:
+		case to != nil && !asked:
 			to(sig)
 		case sig == syscall.SIGHUP && s.detach:
 		case first.IsZero():
@@ -93,15 +108,42 @@ func (s *signals) watch(ch <-chan os.Signal, cancel context.CancelCauseFunc) {
 			s.mu.Unlock()
 			tell(say, line)
 			cancel(why)
+			if asked && request.now {
+				s.quit(samePress) // the answer goes out meanwhile
+			}
 		case sig == syscall.SIGHUP: // closing the terminal asks for nothing more
+		case asked && !request.now: // it is being stopped
+		case asked:
+			s.quit(samePress)
 		case time.Since(first) < samePress:
 		default:
-			s.mu.Lock()
-			line := s.second
-			s.mu.Unlock()
-			tell(s.last, line)
-			s.exit(exitInterrupted)
+			s.quit(0)
 		}
+	}
+}
+
+// quit ends the process, after a moment.
+func (s *signals) quit(after time.Duration) {
+	s.mu.Lock()
+	line := s.second
+	s.mu.Unlock()
+	tell(s.last, line)
+	t := time.NewTimer(after)
+	defer t.Stop()
+	<-t.C
+	s.exit(exitInterrupted)
+}
+
+// ask passes a request on as if it were a signal.
+func (s *signals) ask(r asking) error {
+	if s == nil {
+		return errors.New("this process takes no signals")
+	}
+	select {
+	case s.asked <- r:
+		return nil
+	case <-s.done:
+		return errors.New("it is about to end")
 	}
 }
 

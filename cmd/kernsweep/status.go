@@ -77,7 +77,7 @@ func (a *app) statusOne(name string) error {
 	if err != nil {
 		return err
 	}
-	s, err := a.morning(run, a.isLatest(run))
+	s, err := a.morning(run, a.isLatest(run), true)
 	if err != nil {
 		return usage(err)
 	}
@@ -107,8 +107,9 @@ func (a *app) status(name string) (runStatus, error) {
 	return a.statusOf(run, s), nil
 }
 
-// morning is status with what needs a person, and the verdicts.
-func (a *app) morning(run *results.Run, latest bool) (runStatus, error) {
+// morning is status with what needs a person, and the verdicts; of a run that ended
+// only where it is to be looked at closely, for that takes as long as reading it.
+func (a *app) morning(run *results.Run, latest, closely bool) (runStatus, error) {
 	s, err := run.Reading()
 	if err != nil {
 		return runStatus{}, err
@@ -116,6 +117,9 @@ func (a *app) morning(run *results.Run, latest bool) (runStatus, error) {
 	out := a.statusOf(run, s)
 	if out.name = out.Short; latest {
 		out.name = "latest"
+	}
+	if !closely && out.State == "ended" {
+		return out, nil
 	}
 	r := report.Of(run, s)
 	out.Needs, out.Verdict = r.Needs(out.name, out.call), r.Tally()
@@ -147,11 +151,16 @@ func (a *app) statusOf(run *results.Run, s *results.State) runStatus {
 		if l.Enough != nil {
 			lane.Enough = plan.EnoughText(l.Enough)
 		}
+		if lane.State == "paused" {
+			lane.Reason = fmt.Sprintf("paused since %s %s", l.Paused.Local().Format("15:04"), l.PausedBy)
+		}
 		if l.Taken != "" && lane.Reason == "" {
 			lane.Reason = l.Taken
 		}
+		byHand(n, s.Model.ByHand(l.Name))
 		out.Lanes = append(out.Lanes, lane)
 	}
+	byHand(out.Outcomes, s.Model.ByHand(""))
 	if out.State == "running" {
 		running(out.Outcomes)
 		for _, l := range out.Lanes {
@@ -161,6 +170,17 @@ func (a *app) statusOf(run *results.Run, s *results.State) runStatus {
 	out.needless = s.Needless()
 	out.Next = a.next(out, run)
 	return out
+}
+
+// byHand tells the trials that a person skipped from those skipped for a failure.
+func byHand(n map[results.Outcome]int, c int) {
+	if c == 0 {
+		return
+	}
+	n[results.SkippedByHand] = c
+	if n[results.Skipped] -= c; n[results.Skipped] == 0 {
+		delete(n, results.Skipped)
+	}
 }
 
 // running names the trials that have no end yet while their controller lives.
@@ -196,6 +216,8 @@ func laneState(l *results.LaneState, run string, left int) string {
 	switch {
 	case l.Quarantined:
 		return "quarantined"
+	case run == "running" && !l.Paused.IsZero():
+		return "paused"
 	case !l.Ended.IsZero() && run == "interrupted" && left > 0:
 		return run
 	case !l.Ended.IsZero():
@@ -213,7 +235,7 @@ func (a *app) next(s runStatus, run *results.Run) string {
 	}
 	bad := -s.needless
 	for o, n := range s.Outcomes {
-		if o != results.OK && o != results.NotApplicable {
+		if o != results.OK && o != results.NotApplicable && o != results.SkippedByHand { // that was somebody's will
 			bad += n
 		}
 	}
@@ -238,7 +260,7 @@ func (a *app) sayNext(run *results.Run) {
 
 func outcomeText(n map[results.Outcome]int, missing int) string {
 	var s []string
-	order := []results.Outcome{results.OK, results.Failed, results.BootFailed, results.Lost, results.Invalid, results.Interrupted, "running", results.Skipped, results.NotApplicable}
+	order := []results.Outcome{results.OK, results.Failed, results.BootFailed, results.Lost, results.Invalid, results.Interrupted, "running", results.Skipped, results.SkippedByHand, results.NotApplicable}
 	for _, o := range order {
 		if n[o] > 0 {
 			s = append(s, fmt.Sprintf("%d %s", n[o], o))

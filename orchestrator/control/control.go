@@ -91,6 +91,11 @@ type Steered interface {
 	Steer(ctx context.Context, r Request) (said string, err error)
 }
 
+// RefusedError is why a controller does not do what it was asked.
+type RefusedError struct{ Why string }
+
+func (e *RefusedError) Error() string { return e.Why }
+
 // answer is the line that comes back.
 type answer struct {
 	Said  string `json:"said,omitempty"`

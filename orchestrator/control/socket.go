@@ -168,7 +168,7 @@ func (s *Server) Close() error {
 }
 
 // Ask asks the controller that executes a run, and gives its answer: one
-// sentence. The error is the controller's refusal, or says that nobody executes
+// sentence. The error is the controller's refusal, a *RefusedError, or says that nobody executes
 // the run on this machine.
 func Ask(ctx context.Context, run *results.Run, r Request) (said string, err error) {
 	if err := r.Check(); err != nil {
@@ -197,7 +197,7 @@ func Ask(ctx context.Context, run *results.Run, r Request) (said string, err err
 		return "", fmt.Errorf("run %s: its controller took the request (%s) and did not answer: %w", run.Name(), r.Action, err)
 	}
 	if a.Error != "" {
-		return "", errors.New(a.Error)
+		return "", &RefusedError{a.Error}
 	}
 	return a.Said, nil
 }

@@ -7,12 +7,16 @@ import (
 	"kernsweep/orchestrator/results"
 )
 
-// failures lists what is wrong in the run's final state: lanes, boots, trials.
-// Trials of one cell that failed alike are one entry.
+// failures lists what is wrong in the run's final state, and what a person left
+// out: lanes, boots, trials. Trials of one cell that failed alike are one entry,
+// and so are those that were skipped for one reason.
 func (b *builder) failures() []Failure {
 	var out []Failure
 	for _, t := range b.doc.Targets {
-		if t.Quarantined != "" {
+		if l := b.m.Lane(t.Name); l != nil && l.ByHand {
+			out = append(out, Failure{Target: t.Name, What: "given up by hand", Outcome: results.Skipped,
+				Reason: l.Reason, Again: b.again(t.Name, "", ""), At: l.Ended})
+		} else if t.Quarantined != "" {
 			out = append(out, Failure{Target: t.Name, What: "lane quarantined", Outcome: results.Lost,
 				Reason: t.Quarantined, Again: b.again(t.Name, "", ""), At: b.m.Lane(t.Name).Ended})
 		}
@@ -27,8 +31,15 @@ func (b *builder) failures() []Failure {
 	for _, t := range b.m.Trials {
 		a := t.Final()
 		switch a.Outcome {
-		case results.OK, results.NotApplicable, results.Skipped:
+		case results.OK, results.NotApplicable:
 			continue
+		case results.Skipped:
+			if s := t.Slot; !s.Warmup() && a.ByHand() && !b.givenUp(s.Target, a.Reason) {
+				out = merge(out, Failure{Target: s.Target, Kernel: s.Kernel, Outcome: a.Outcome, Reason: a.Reason,
+					What:  fmt.Sprintf("%s %s, block %d, repeat %d", s.Workload, s.Scenario, s.Block, s.Repeat),
+					Again: b.again(s.Target, s.Kernel, "")})
+			}
+			continue // of others the failure that made them so is listed
 		}
 		if t.Slot.Warmup() || a.Outcome == results.BootFailed && b.bootFailed(t.Slot) {
 			continue // the boot itself is listed
@@ -39,6 +50,12 @@ func (b *builder) failures() []Failure {
 			Again: b.again(c.Target, c.Kernel, c.Workload), Boot: a.Slot.Boot, At: a.Ended})
 	}
 	return out
+}
+
+// givenUp says that a person gave the target up for this reason.
+func (b *builder) givenUp(target, reason string) bool {
+	l := b.m.Lane(target)
+	return l != nil && l.ByHand && l.Reason == reason
 }
 
 func (b *builder) bootFailed(s results.Slot) bool {

@@ -81,7 +81,9 @@ const (
 // alarms are what no figure of the target may be read without.
 func (t *Target) alarms() []string {
 	var list []string
-	if t.Quarantined != "" {
+	if strings.HasPrefix(t.Quarantined, results.SkippedBy) {
+		list = append(list, "GIVEN UP BY HAND: "+t.Quarantined)
+	} else if t.Quarantined != "" {
 		list = append(list, "QUARANTINED: "+t.Quarantined)
 	}
 	if t.Taken != "" {
@@ -148,6 +150,9 @@ func stateText(d *Document) string {
 		}
 		if notRun > 0 {
 			return fmt.Sprintf("no failure; %d planned trial(s) not run", notRun)
+		}
+		if slices.ContainsFunc(d.Failures, func(f Failure) bool { return f.Outcome == results.Skipped }) {
+			return "no failure; trials were skipped by hand"
 		}
 		return "all trials ok"
 	case results.ExitFailed:

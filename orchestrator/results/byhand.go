@@ -6,6 +6,10 @@ import "strings"
 // on: "skipped by ada, kernsweep watch: it hangs".
 const SkippedBy = "skipped by "
 
+// SkippedByHand is Skipped where people are told how many a person skipped. It is
+// in no record.
+const SkippedByHand Outcome = "skipped by hand"
+
 // ByHand says that a person skipped the attempt.
 func (a *Attempt) ByHand() bool {
 	return a.Outcome == Skipped && strings.HasPrefix(a.Reason, SkippedBy)
