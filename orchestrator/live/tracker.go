@@ -40,7 +40,9 @@ type laneState struct {
 	since         time.Time
 	state         LaneState
 	reason        string
-	last          string // event
+	last          string        // event
+	halted        time.Time     // paused since then; zero: it is not
+	rested        time.Duration // in pauses of this session that are over
 	outcomes      map[results.Outcome]int
 	seen          map[results.SlotKey]results.Outcome
 }
@@ -89,8 +91,11 @@ func (t *Tracker) Observe(rec results.Record) {
 	}
 	switch rec.Kind {
 	case results.KindPhase:
-		l.state, l.kernel, l.phase, l.boot, l.block = Running, rec.Boot.Kernel, string(rec.Phase), rec.Boot.Number, rec.Boot.Block
+		l.kernel, l.phase, l.boot, l.block = rec.Boot.Kernel, string(rec.Phase), rec.Boot.Number, rec.Boot.Block
 		l.does("boot "+l.phase, rec.At)
+		if l.state != Paused { // what had begun goes on
+			l.state = Running
+		}
 	case results.KindBoot:
 		l.boots++
 		l.kernel, l.phase, l.boot, l.block = rec.Boot.Kernel, "", rec.Boot.Number, rec.Boot.Block
@@ -123,7 +128,11 @@ func trialName(s *results.Slot) string {
 
 // judged counts a slot once: by its newest outcome, but ok stays ok.
 func (l *laneState) judged(rec results.Record) {
-	k := rec.Slot.Key()
+	k, o := rec.Slot.Key(), rec.Outcome
+	byHand := o == results.Skipped && strings.HasPrefix(rec.Reason, results.SkippedBy)
+	if byHand {
+		o = results.SkippedByHand
+	}
 	old, seen := l.seen[k]
 	switch {
 	case !seen:
@@ -136,9 +145,9 @@ func (l *laneState) judged(rec results.Record) {
 			delete(l.outcomes, old)
 		}
 	}
-	l.seen[k] = rec.Outcome
-	l.outcomes[rec.Outcome]++
-	if rec.Outcome != results.Skipped {
+	l.seen[k] = o
+	l.outcomes[o]++
+	if o != results.Skipped && (!byHand || l.doing == trialName(rec.Slot)) {
 		l.does("between trials", rec.At)
 	}
 }
@@ -146,12 +155,16 @@ func (l *laneState) judged(rec results.Record) {
 // stands takes over how a lane's own record says that it stands.
 func (l *laneState) stands(rec results.Record) {
 	note, _, _ := strings.Cut(rec.Note, ":")
+	if !l.halted.IsZero() {
+		l.rested += max(rec.At.Sub(l.halted), 0)
+		l.halted = time.Time{}
+	}
 	switch note {
 	case results.NoteBegan:
 		l.state, l.reason = Running, ""
 		l.does("beginning", rec.At)
 	case results.NotePaused:
-		l.state, l.reason = Paused, rec.Reason
+		l.state, l.reason, l.halted = Paused, rec.Reason, rec.At
 	case results.NoteGoesOn:
 		l.state, l.reason = Running, ""
 	default:
@@ -169,6 +182,7 @@ func (t *Tracker) session(rec results.Record) {
 	t.began = rec.At
 	for _, l := range t.lanes {
 		l.here, l.state, l.reason, l.phase = 0, Waiting, "", ""
+		l.halted, l.rested = time.Time{}, 0
 		l.does("waiting", rec.At)
 	}
 }
@@ -178,13 +192,17 @@ func (t *Tracker) session(rec results.Record) {
 // can be said.
 func (t *Tracker) Left(now time.Time) (left time.Duration, ok bool) {
 	for _, l := range t.lanes {
-		d, known := l.left(now.Sub(t.began))
+		d, known := l.left(now, now.Sub(t.began))
 		left, ok = max(left, d), ok || known
 	}
 	return left, ok
 }
 
-func (l *laneState) left(elapsed time.Duration) (left time.Duration, ok bool) {
+// left is a lane's; its pauses say nothing of its pace.
+func (l *laneState) left(now time.Time, elapsed time.Duration) (left time.Duration, ok bool) {
+	if elapsed -= l.rested; !l.halted.IsZero() {
+		elapsed -= max(now.Sub(l.halted), 0)
+	}
 	open := l.Trials - l.trials
 	if l.state.Over() || l.Trials == 0 || open <= 0 {
 		return 0, false

@@ -153,7 +153,7 @@ func (l *laneState) view(now time.Time, elapsed time.Duration, run State) LaneVi
 	if !l.since.IsZero() && !l.state.Over() {
 		v.DoingS = seconds(max(now.Sub(l.since), 0))
 	}
-	if left, ok := l.left(elapsed); ok {
+	if left, ok := l.left(now, elapsed); ok {
 		v.LeftS = seconds(left)
 	}
 	return v

@@ -47,8 +47,11 @@ func (m *model) columns() []column {
 
 // at is what the lane does, or why it does nothing.
 func (m *model) at(l live.LaneView) string {
-	if l.State == live.Running {
+	switch l.State {
+	case live.Running:
 		return l.Doing
+	case live.Paused: // what had begun goes on
+		return "paused: " + l.Doing
 	}
 	return string(l.State)
 }
@@ -267,7 +270,7 @@ func laneStyle(l live.LaneView) ansi.Style {
 	s := ansi.NewStyle()
 	bad := 0
 	for o, n := range l.Outcomes {
-		if o != results.OK && o != results.NotApplicable && o != results.Skipped {
+		if o != results.OK && o != results.NotApplicable && o != results.Skipped && o != results.SkippedByHand {
 			bad += n
 		}
 	}
@@ -295,7 +298,7 @@ func outcomes() []struct {
 		outcome results.Outcome
 		letter  string
 	}{{results.OK, "ok"}, {results.Failed, "F"}, {results.BootFailed, "B"}, {results.Lost, "L"}, {results.Invalid, "I"},
-		{results.Interrupted, "X"}, {results.Skipped, "S"}, {results.NotApplicable, "-"}}
+		{results.Interrupted, "X"}, {results.Skipped, "S"}, {results.SkippedByHand, "H"}, {results.NotApplicable, "-"}}
 }
 
 // letters are outcomes in a narrow column: 35ok 2F.

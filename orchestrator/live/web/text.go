@@ -2,6 +2,8 @@ package web
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -70,7 +72,9 @@ func clock(t, now time.Time) string {
 // outcomeText counts trials in words.
 func outcomeText(n map[results.Outcome]int, missing int) string {
 	var s []string
-	for _, o := range outcomes() {
+	known := outcomes()
+	other := slices.Sorted(maps.Keys(n)) // of them those that are finer than an outcome
+	for _, o := range append(known, slices.DeleteFunc(other, func(o results.Outcome) bool { return slices.Contains(known, o) })...) {
 		if n[o] > 0 {
 			s = append(s, fmt.Sprintf("%d %s", n[o], o))
 		}
