@@ -66,7 +66,7 @@ func (a *app) watchScreen(ctx context.Context, run *results.Run, in, out *os.Fil
 	case err != nil:
 		return err
 	case v.State == live.Executing || v.State == live.Starting || v.State == "":
-		fmt.Fprintf(a.err, "run %s goes on; %s shows it again\n", run.Name(), a.command("watch", run))
+		fmt.Fprintf(a.err, "run %s goes on\n", run.Name()) // the status says how to come back
 		return nil
 	}
 	return a.watched(run, v.State)

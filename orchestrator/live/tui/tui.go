@@ -57,12 +57,14 @@ func Show(ctx context.Context, in, out *os.File, env []string, s Source) (live.V
 	// What a terminal answers to questions would be typed into the shell, if the
 	// person is faster; over SSH none are asked, and so it is everywhere.
 	env = append(env[:len(env):len(env)], "SSH_TTY=/dev/tty")
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	m := newModel(ctx, s)
-	p := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out), tea.WithEnvironment(env),
+	p := tea.NewProgram(m, tea.WithInput(in), tea.WithOutput(out), tea.WithEnvironment(env),
 		tea.WithoutSignalHandler(), tea.WithFPS(framesPerS), tea.WithFilter(st.filter))
 	defer st.continued(p, in)()
+	// Not by the program's own context: it would leave its reader behind.
+	defer context.AfterFunc(ctx, p.Quit)()
 	ended := make(chan error, 1)
 	go func() {
 		_, err := p.Run()
@@ -123,7 +125,7 @@ func (s *stopping) continued(p *tea.Program, in *os.File) (stop func()) {
 				continue // the library does it
 			}
 			_, _ = term.MakeRaw(int(in.Fd())) // its settings are restored as they were first
-			p.Send(tea.ClearScreen())
+			go p.Send(tea.ClearScreen()) // which waits for the program, and ends with it
 		}
 	}()
 	return func() {

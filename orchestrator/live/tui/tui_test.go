@@ -11,6 +11,7 @@ import (
 
 	"github.com/charmbracelet/x/vt"
 	"github.com/creack/pty"
+	"go.uber.org/goleak"
 	"golang.org/x/term"
 
 	"kernsweep/orchestrator/live"
@@ -30,8 +31,14 @@ type terminal struct {
 	news   chan struct{}
 }
 
-func newTerminal(t *testing.T, w, h int) *terminal {
+func newTerminal(t *testing.T, w, h int, panics bool) *terminal {
 	t.Helper()
+	before := goleak.IgnoreCurrent()
+	t.Cleanup(func() {
+		if !panics {
+			goleak.VerifyNone(t, before)
+		}
+	})
 	master, tty, err := pty.Open()
 	if err != nil {
 		t.Fatal(err)
@@ -160,7 +167,7 @@ func TestShowLeavesTheTerminalClean(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFake(t)
-			term := newTerminal(t, 80, 24)
+			term := newTerminal(t, 80, 24, c.fail)
 			ctx, cancel := context.WithCancelCause(t.Context())
 			defer cancel(nil)
 			s := f.source()
@@ -189,4 +196,3 @@ func TestShowLeavesTheTerminalClean(t *testing.T) {
 		})
 	}
 }
-
