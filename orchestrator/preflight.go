@@ -55,6 +55,8 @@ type Preflight struct {
 	Claims *Claims
 	Held   []leases.Record
 	Mine   func(leases.Record) bool
+	// Quiet only logs in: a trial that an earlier session began may still be running.
+	Quiet bool
 	// Kernsweep begins the commands that findings propose.
 	Kernsweep string
 	Bound     time.Duration // of the whole; 0: a minute

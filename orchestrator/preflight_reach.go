@@ -72,6 +72,9 @@ func (p *Preflight) reach(ctx context.Context, l plan.Lane, t *config.Target) []
 	case state == "on":
 		out = append(out, Finding{Target: t.Name, Level: Fine, Text: "power on"})
 	}
+	if p.Quiet {
+		return append(out, p.answers(ctx, conn, t)...)
+	}
 	s, err := p.survey(ctx, conn, l, t)
 	if err != nil {
 		return append(out, Finding{Target: t.Name, Level: Unsafe, Text: "logged in, but a command fails: " + err.Error(), Do: "its login must be able to run /bin/sh; try it:", Command: p.cmd("exec %s -- true", t.Name)})
@@ -80,6 +83,18 @@ func (p *Preflight) reach(ctx context.Context, l plan.Lane, t *config.Target) []
 	out = append(out, p.place(s, l, t)...)
 	out = append(out, p.room(s, l, t)...)
 	return append(out, p.missingTools(s, l, t)...)
+}
+
+// answers runs the smallest command.
+func (p *Preflight) answers(ctx context.Context, conn targets.Conn, t *config.Target) []Finding {
+	exit, err := conn.Run(ctx, targets.Cmd{Argv: []string{"true"}})
+	if err == nil && !exit.OK() {
+		err = fmt.Errorf("true %s", exit)
+	}
+	if err != nil {
+		return []Finding{{Target: t.Name, Level: Unsafe, Text: "logged in, but a command fails: " + err.Error(), Do: "its login must be able to run commands; try it:", Command: p.cmd("exec %s -- true", t.Name)}}
+	}
+	return nil
 }
 
 // state asks the power driver where that switches nothing: "on", "off", "" for a

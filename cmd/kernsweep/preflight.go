@@ -23,8 +23,8 @@ import (
 
 // preflight shows the night at a glance and what was found beforehand, and ends
 // with whether anybody may go home. What is not fine goes into the journal, by note.
-func (a *app) preflight(ctx context.Context, lab *config.Lab, p *plan.Plan, fits plan.Forecast, run *results.Run, dial targets.DialFunc, serve targets.ServeFunc, note func(string)) {
-	g := a.glance(lab, p, fits, "", true)
+func (a *app) preflight(ctx context.Context, lab *config.Lab, p *plan.Plan, b beginning, run *results.Run, dial targets.DialFunc, serve targets.ServeFunc, note func(string)) {
+	g := a.glance(lab, p, b.fits, "", true)
 	if err := g.WriteText(a.err); err != nil {
 		return // nobody looks
 	}
@@ -34,7 +34,7 @@ func (a *app) preflight(ctx context.Context, lab *config.Lab, p *plan.Plan, fits
 	}
 	begin := time.Now()
 	found := (&orchestrator.Preflight{Lab: lab, Plan: p, Dial: dial, Serve: serve, Claims: a.claims, Held: held,
-		Mine: mine, Kernsweep: a.kernsweep()}).Run(ctx)
+		Mine: mine, Quiet: b.resume, Kernsweep: a.kernsweep()}).Run(ctx)
 	found = append(found, a.here(lab, p, g)...)
 	if ctx.Err() != nil {
 		return // what was cut off says nothing of the targets
