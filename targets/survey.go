@@ -95,12 +95,12 @@ func TakeSurvey(ctx context.Context, conn Conn) (*Survey, error) {
 	ev.Fill(&s.Running)
 	more, at, err := ask(ctx, conn)
 	if err != nil {
-		if more == nil {
-			return nil, err
-		}
-		s.Cut = err.Error()
+		return nil, err
 	}
-	r := surveyReader{Evidence: ev, more: more, s: s}
+	if s.Cut = more.cut; s.Cut != "" {
+		s.Notes = append(s.Notes, "this is not everything: "+s.Cut)
+	}
+	r := surveyReader{Evidence: ev, more: more.files, s: s}
 	r.machine()
 	r.cpus()
 	r.places()
@@ -111,9 +111,15 @@ func TakeSurvey(ctx context.Context, conn Conn) (*Survey, error) {
 	return s, nil
 }
 
+// answer is what the script said, by section, and why it is not whole.
+type answer struct {
+	files map[string][]byte
+	cut   string
+}
+
 // ask runs the script, and says when its first word came. What came before the
-// time was up is given back with the error.
-func ask(ctx context.Context, conn Conn) (map[string][]byte, time.Time, error) {
+// time was up counts; a link that is lost is the error.
+func ask(ctx context.Context, conn Conn) (answer, time.Time, error) {
 	var n [8]byte
 	_, _ = rand.Read(n[:]) // never fails
 	mark := hex.EncodeToString(n[:])
@@ -123,25 +129,25 @@ func ask(ctx context.Context, conn Conn) (map[string][]byte, time.Time, error) {
 		Argv: []string{"sh", "-s"}, Stdin: strings.NewReader("M=" + mark + "\n" + surveyScript),
 		Stdout: first, Stderr: limited(&errs, 4096),
 	})
-	files := map[string][]byte{}
+	a := answer{files: map[string][]byte{}}
 	for i, p := range bytes.Split(append([]byte("\n"), out.Bytes()...), []byte("\n@@"+mark+" ")) {
 		if name, body, _ := bytes.Cut(p, []byte("\n")); i > 0 {
-			files[string(name)] = body
+			a.files[string(name)] = body
 		}
 	}
-	_, whole := files["survey_end"]
-	switch {
-	case whole:
-		return files, first.at, nil // also when the link broke right after
-	case err != nil && len(files) == 0:
-		return nil, first.at, err
-	case err != nil && errors.Is(err, context.DeadlineExceeded):
-		err = errors.New("the time was up before it had told everything")
-	case err == nil:
-		err = fmt.Errorf("its answer is cut off after %d bytes (the shell %s)", out.Len(), exit)
+	if _, whole := a.files["survey_end"]; whole {
+		return a, first.at, nil // also when the link broke right after
 	}
-	tidy(ctx, conn, strings.TrimSpace(string(files["pid"])))
-	return files, first.at, err
+	tidy(ctx, conn, strings.TrimSpace(string(a.files["pid"])))
+	switch {
+	case err != nil && (len(a.files) == 0 || !errors.Is(err, context.DeadlineExceeded)):
+		return a, first.at, err
+	case err != nil:
+		a.cut = "the time was up before it had told everything"
+	default:
+		a.cut = fmt.Sprintf("its answer is cut off after %d bytes (the shell %s)", out.Len(), exit)
+	}
+	return a, first.at, nil
 }
 
 // tidyTime bounds what is done after a survey that was cut short.

@@ -27,10 +27,10 @@ const (
 
 // adding are the flags of target add.
 type adding struct {
-	name, class, hostKey string
-	write                bool
-	ssh                  targets.SSH // as given, paths as typed
-	legacy               bool
+	name, class           string
+	hostKeys              []string // fingerprints that the user vouches for
+	write, legacy, anyway bool
+	ssh                   targets.SSH // as given, paths as typed
 }
 
 func (a *app) targetAddCmd() *cobra.Command {
@@ -60,7 +60,8 @@ already, by its address or by its host key, is refused with status 2.`,
 	l.StringVar(&f.class, "class", "", "class to inherit from; what it says already is left out of the block")
 	l.StringArrayVar(&f.ssh.Via, "via", nil, "jump host, [user@]host[:port] (repeatable, in order)")
 	l.BoolVar(&f.write, "write", false, "write the block into the configuration")
-	l.StringVar(&f.hostKey, "host-key", "", "fingerprint (SHA256:…) of a new device, compared and then put into known_hosts")
+	l.StringArrayVar(&f.hostKeys, "host-key", nil, "fingerprint (SHA256:…) of a new device or jump host, compared and then put into known_hosts (repeatable)")
+	l.BoolVar(&f.anyway, "anyway", false, "also when a run of another configuration measures the device now")
 	l.StringVar(&f.ssh.Key, "key", "", "file of a private key (default: the SSH agent and ~/.ssh/config decide)")
 	l.StringVar(&f.ssh.PasswordEnv, "password-env", "", "environment variable that holds the password")
 	l.StringVar(&f.ssh.PasswordFile, "password-file", "", "file whose first line is the password")
@@ -84,6 +85,10 @@ func (a *app) add(ctx context.Context, address string, f adding) error {
 	if t, where := orchestrator.SameDevice(ctx, adder.Lab(), dial, dialer.Address); t != nil {
 		return usage(fmt.Errorf("%s is in the file already: target %s (%s) leads to %s; look at it with kernsweep target probe %s, or correct its address there",
 			address, t.Name, t.Pos, where, t.Name))
+	}
+	asked := &config.Target{Target: targets.Target{Name: either(f.name, given.Host), SSH: dial}}
+	if err := a.undisturbed(ctx, choice{list: []*config.Target{asked}, one: true}, f.anyway); err != nil {
+		return err
 	}
 	s, err := a.survey(ctx, dialer, dial, f)
 	if err != nil {

@@ -228,13 +228,16 @@ func TestAddCutShort(t *testing.T) {
 		t.Run(how, func(t *testing.T) {
 			d, root := targetstest.Device(t, targetstest.DeviceOptions{Without: []string{"chmod"}, Dash: true,
 				Files: map[string]string{"bin/chmod": "#!/bin/sh\necho >/opt/started\nexec sleep 3\n"}, Setup: `chmod 755 "$R/bin/chmod"`})
-			before := filesOf(t, root)
+			before, dir := filesOf(t, root), t.TempDir()
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			ended := make(chan struct{})
 			go func() {
 				defer close(ended)
-				addUnder(t, ctx, d.SSH, t.TempDir())
+				status, out, _ := addUnder(t, ctx, d.SSH, dir, "--write")
+				if want := map[string]int{"interrupted": exitInterrupted, "link cut": exitInfra}[how]; status != want || out != "" {
+					t.Errorf("status %d, want %d: %s", status, want, out)
+				}
 			}()
 			await(t, "the tiny program is written", func() bool {
 				_, err := os.Stat(filepath.Join(root, "opt/started"))
@@ -248,6 +251,9 @@ func TestAddCutShort(t *testing.T) {
 				}
 			}
 			<-ended
+			if list, _ := os.ReadDir(dir); len(list) > 0 {
+				t.Errorf("something was written: %v", list)
+			}
 			await(t, "the device is as before", func() bool {
 				_ = os.Remove(filepath.Join(root, "opt/started")) // the test's own
 				return slices.Equal(before, filesOf(t, root))

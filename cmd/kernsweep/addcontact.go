@@ -92,11 +92,11 @@ func lookError(s targets.SSH, err error) error {
 func (a *app) trust(ctx context.Context, u *sshconn.UnknownKeyError, f adding) error {
 	who := live.Safe(u.Machine)
 	switch {
-	case f.hostKey == u.Fingerprint:
+	case slices.Contains(f.hostKeys, u.Fingerprint):
 		return nil
-	case f.hostKey != "" && len(f.ssh.Via) == 0:
-		return &statusError{exitInfra, fmt.Errorf("%s shows the host key %s %s, and --host-key says %s: this is another machine, or a mistake; nothing is added",
-			who, u.Type, u.Fingerprint, live.Safe(f.hostKey))}
+	case len(f.hostKeys) > 0:
+		return &statusError{exitInfra, fmt.Errorf("%s shows the host key %s %s, and --host-key says %s: it is another machine, or a mistake; nothing is added. "+
+			"Where a jump host is new too, give --host-key once for each", who, u.Type, u.Fingerprint, live.Safe(strings.Join(f.hostKeys, ", ")))}
 	}
 	in, ok := a.in.(*os.File)
 	if _, screen := a.terminal(); !ok || !screen || !term.IsTerminal(int(in.Fd())) {

@@ -39,9 +39,6 @@ func (a *app) printAddition(x added) error {
 	for _, n := range slices.Concat(x.Survey.Running.Notes, x.Survey.Notes) {
 		wrap(a.out, "note", n)
 	}
-	if x.Survey.Cut != "" {
-		wrap(a.out, "note", "this is not everything: "+x.Survey.Cut)
-	}
 	fmt.Fprintln(a.out)
 	for line := range strings.Lines(x.Block) {
 		fmt.Fprintln(a.out, live.Safe(strings.TrimRight(line, "\r\n")))
