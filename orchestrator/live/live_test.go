@@ -2,9 +2,12 @@ package live
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/charmbracelet/x/ansi"
 
 	"kernsweep/orchestrator/results"
 	"kernsweep/targets"
@@ -86,6 +89,37 @@ func TestScreenLeavesItsLastState(t *testing.T) {
 	for _, l := range strings.Split(strings.TrimSuffix(last, "\n"), "\n") {
 		if n := len([]rune(l)); n > 40 {
 			t.Errorf("line of %d columns on a terminal of 40: %q", n, l)
+		}
+	}
+}
+
+// Many lanes: no drawing is higher than a terminal, and every line fits, whatever
+// the names are.
+func TestScreenOfManyLanes(t *testing.T) {
+	var out bytes.Buffer
+	var lanes []Lane
+	for i := range 30 {
+		lanes = append(lanes, Lane{Name: fmt.Sprintf("%s%02d", strings.Repeat("長い名前", 1+i%5), i), Trials: 12, Estimate: time.Hour})
+	}
+	tr := NewTracker(at(0), lanes)
+	s := NewScreen(&out, tr, func() int { return 80 }, func() time.Time { return at(5) })
+	for i, l := range lanes[:25] {
+		s.Observe(results.Record{Lane: l.Name, At: at(1), Kind: results.KindLane, Note: results.NoteBegan})
+		if i%2 == 0 {
+			r := judged(l.Name, 2, 1, results.Failed, "x")
+			r.Slot.Kernel = strings.Repeat("k", 60)
+			s.Observe(r)
+		}
+	}
+	s.Close()
+	last := out.String()[strings.LastIndex(out.String(), "\x1b[J")+3:]
+	lines := strings.Split(strings.TrimSuffix(last, "\n"), "\n")
+	if len(lines) > 22 || !strings.Contains(last, "and 12 lanes more: 13 failed") {
+		t.Errorf("%d lines:\n%s", len(lines), last)
+	}
+	for i, l := range lines {
+		if n := ansi.StringWidthWc(l); n > 79 || i == 0 && !strings.Contains(l, "1 failed") {
+			t.Errorf("%d columns: %q", n, l)
 		}
 	}
 }

@@ -3,7 +3,7 @@ package live
 import (
 	"fmt"
 	"io"
-	"sort"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -80,34 +80,52 @@ func (s *Screen) draw(above string) {
 	if above != "" {
 		b.WriteString(above + "\n")
 	}
-	lines := s.lines()
+	lines := s.lines(width)
 	for _, l := range lines {
-		b.WriteString(ansi.Truncate(l, width, "…") + "\n")
+		b.WriteString(ansi.TruncateWc(l, width, "…") + "\n")
 	}
 	s.drawn = len(lines)
 	_, _ = io.WriteString(s.w, b.String())
 }
 
-func (s *Screen) lines() []string {
-	t := s.tracker
-	var out []string
-	for _, n := range t.order {
-		l := t.lanes[n]
-		out = append(out, Safe(fmt.Sprintf("%-14s %3d/%d trials  %-16s %-28s %s", n, l.trials, l.Trials, l.kernel, l.doing, counts(l.outcomes))))
-	}
+// mostRows bounds the lanes that are drawn: what does not fit on the lowest usual
+// terminal would scroll with every drawing.
+const mostRows = 18
+
+func (s *Screen) lines(width int) []string {
 	now := s.now()
-	last := "elapsed " + now.Sub(t.began).Round(time.Second).String()
-	if left, ok := t.Left(now); ok {
-		last += ", about " + left.Round(time.Second).String() + " left"
+	v := s.tracker.View(now, true)
+	rows := v.Lanes
+	if len(rows) > mostRows {
+		rows = slices.DeleteFunc(slices.Clone(rows), func(l LaneView) bool { return l.State == Waiting || l.State.Over() })
+		rows = rows[:min(len(rows), mostRows)]
+	}
+	name, kernel := 4, 4
+	for _, l := range rows {
+		name, kernel = max(name, ansi.StringWidthWc(l.Name)), max(kernel, ansi.StringWidthWc(l.Kernel))
+	}
+	name, kernel = min(name, width/5), min(kernel, width/6)
+	var out []string
+	for _, l := range rows {
+		doing := l.Doing
+		if l.State == Paused {
+			doing = "paused: " + doing
+		}
+		done := fmt.Sprintf("%d/%d trials", l.Done, l.Trials)
+		out = append(out, fmt.Sprintf("%s %13s  %s  %s  %s", fixed(l.Name, name), done, fixed(l.Kernel, kernel), fixed(doing, max(16, width/4)), Counted(l.Outcomes)))
+	}
+	if more := len(v.Lanes) - len(rows); more > 0 {
+		out = append(out, fmt.Sprintf("and %d lanes more: %s", more, Counted(v.Outcomes)))
+	}
+	last := "elapsed " + Text(now.Sub(s.tracker.began))
+	if left, ok := s.tracker.Left(now); ok {
+		last += ", about " + Text(left) + " left"
 	}
 	return append(out, last+"; Ctrl-C stops cleanly")
 }
 
-func counts(m map[results.Outcome]int) string {
-	var s []string
-	for o, n := range m {
-		s = append(s, fmt.Sprintf("%s %d", o, n))
-	}
-	sort.Strings(s)
-	return strings.Join(s, ", ")
+// fixed makes text exactly w columns wide.
+func fixed(s string, w int) string {
+	s = ansi.TruncateWc(s, w, "…")
+	return s + strings.Repeat(" ", max(0, w-ansi.StringWidthWc(s)))
 }

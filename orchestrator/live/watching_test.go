@@ -77,7 +77,7 @@ func (w *watched) rows() string {
 	v := w.View(time.Now())
 	s := string(v.State) + "\n"
 	for _, l := range v.Lanes {
-		s += fmt.Sprintf("%s %s %s %d/%d %s\n", l.Name, l.State, l.Doing, l.Done, l.Trials, counts(l.Outcomes))
+		s += fmt.Sprintf("%s %s %s %d/%d %s\n", l.Name, l.State, l.Doing, l.Done, l.Trials, Counted(l.Outcomes))
 	}
 	return s
 }
@@ -97,16 +97,16 @@ func TestWatchingCountsOverSessions(t *testing.T) {
 	}{
 		{nil, "starting\na waiting waiting 0/2 \nb waiting waiting 0/3 \n"},
 		{[]results.Record{session("began"), laneNote("a", "began", ""), judged("a", 0, 1, results.OK, "")},
-			"running\na running between trials 1/2 ok 1\nb waiting waiting 0/3 \n"},
+			"running\na running between trials 1/2 1 ok\nb waiting waiting 0/3 \n"},
 		{[]results.Record{laneNote("a", "paused", "ada"), laneNote("b", "began", ""), judged("b", 0, 1, results.Lost, "gone"),
 			laneNote("b", "quarantined", "no route"), judged("b", 0, 2, results.Skipped, "given up")},
-			"running\na paused between trials 1/2 ok 1\nb quarantined quarantined 2/3 lost 1, skipped 1\n"},
+			"running\na paused between trials 1/2 1 ok\nb quarantined quarantined 2/3 1 lost, 1 skipped\n"},
 		{[]results.Record{laneNote("a", "goes on", ""), laneNote("a", "interrupted", ""), session("interrupted: Ctrl-C")},
-			"interrupted\na interrupted interrupted 1/2 ok 1\nb quarantined quarantined 2/3 lost 1, skipped 1\n"},
+			"interrupted\na interrupted interrupted 1/2 1 ok\nb quarantined quarantined 2/3 1 lost, 1 skipped\n"},
 		// What was done stays done, and a better outcome takes the place of a worse.
 		{[]results.Record{session("began: " + results.WhyResume), laneNote("b", "began", ""), judged("b", 0, 1, results.OK, "")},
-			"running\na waiting waiting 1/2 ok 1\nb running between trials 2/3 ok 1, skipped 1\n"},
-		{[]results.Record{laneNote("b", "ended", ""), session("ended")}, "ended\na waiting waiting 1/2 ok 1\nb ended ended 2/3 ok 1, skipped 1\n"},
+			"running\na waiting waiting 1/2 1 ok\nb running between trials 2/3 1 ok, 1 skipped\n"},
+		{[]results.Record{laneNote("b", "ended", ""), session("ended")}, "ended\na waiting waiting 1/2 1 ok\nb ended ended 2/3 1 ok, 1 skipped\n"},
 	}
 	for i, s := range steps {
 		w.add(s.recs...)
@@ -122,7 +122,7 @@ func TestWatchingCountsOverSessions(t *testing.T) {
 		t.Errorf("a rerun: %s", d)
 	}
 	w.add(session("interrupted: Ctrl-C"), session("began: "+results.WhyResume), judged("b", 0, 2, results.OK, ""))
-	rerun := "running\nb waiting between trials 1/1 ok 1\n"
+	rerun := "running\nb waiting between trials 1/1 1 ok\n"
 	if d := cmp.Diff(rerun, w.rows()); d != "" {
 		t.Errorf("a rerun that was resumed: %s", d)
 	}
@@ -139,7 +139,7 @@ func TestWatchingWithoutAPlan(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.add(session("began"), laneNote("x", "began", ""), judged("x", 0, 1, results.OK, ""))
-	if d := cmp.Diff("running\nx running between trials 1/0 ok 1\n", w.rows()); d != "" {
+	if d := cmp.Diff("running\nx running between trials 1/0 1 ok\n", w.rows()); d != "" {
 		t.Error(d)
 	}
 }

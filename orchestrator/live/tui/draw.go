@@ -78,7 +78,7 @@ func upper(s live.State) string { return strings.ToUpper(string(s)) }
 func (m *model) standing() string {
 	v := m.view
 	s := fmt.Sprintf("%d/%d trials", v.Done, v.Trials)
-	if o := words(v.Outcomes); o != "" {
+	if o := live.Counted(v.Outcomes); o != "" {
 		s += ": " + o
 	}
 	for _, state := range []live.LaneState{live.Paused, live.Quarantined} {

@@ -149,7 +149,7 @@ func (m *model) detail(w, h int) []string {
 		step += "; why: " + l.Reason
 	}
 	sum := fmt.Sprintf("%d/%d trials, %d/%d boots", l.Done, l.Trials, l.Booted, l.Boots)
-	if o := words(l.Outcomes); o != "" {
+	if o := live.Counted(l.Outcomes); o != "" {
 		sum += ": " + o
 	}
 	out := append([]string{rule(l.Name, w)}, upTo(2, wordwrap(step, w))...)
@@ -289,38 +289,17 @@ func laneStyle(l live.LaneView) ansi.Style {
 	return s
 }
 
-// outcomes in the order in which people should see them, with their letters.
-func outcomes() []struct {
-	outcome results.Outcome
-	letter  string
-} {
-	return []struct {
-		outcome results.Outcome
-		letter  string
-	}{{results.OK, "ok"}, {results.Failed, "F"}, {results.BootFailed, "B"}, {results.Lost, "L"}, {results.Invalid, "I"},
-		{results.Interrupted, "X"}, {results.Skipped, "S"}, {results.SkippedByHand, "H"}, {results.NotApplicable, "-"}}
-}
-
 // letters are outcomes in a narrow column: 35ok 2F.
 func letters(m map[results.Outcome]int) string {
+	letter := map[results.Outcome]string{results.OK: "ok", results.Failed: "F", results.BootFailed: "B", results.Lost: "L",
+		results.Invalid: "I", results.Interrupted: "X", results.Skipped: "S", results.SkippedByHand: "H", results.NotApplicable: "-"}
 	var s []string
-	for _, o := range outcomes() {
-		if n := m[o.outcome]; n > 0 {
-			s = append(s, fmt.Sprintf("%d%s", n, o.letter))
+	for _, o := range live.Outcomes() {
+		if n := m[o]; n > 0 {
+			s = append(s, fmt.Sprintf("%d%s", n, letter[o]))
 		}
 	}
 	return strings.Join(s, " ")
-}
-
-// words are outcomes in a sentence: 35 ok, 2 failed.
-func words(m map[results.Outcome]int) string {
-	var s []string
-	for _, o := range outcomes() {
-		if n := m[o.outcome]; n > 0 {
-			s = append(s, fmt.Sprintf("%d %s", n, o.outcome))
-		}
-	}
-	return strings.Join(s, ", ")
 }
 
 // short is a duration of at most six columns, "" when it is not known.

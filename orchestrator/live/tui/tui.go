@@ -125,7 +125,7 @@ func (s *stopping) continued(p *tea.Program, in *os.File) (stop func()) {
 				continue // the library does it
 			}
 			_, _ = term.MakeRaw(int(in.Fd())) // its settings are restored as they were first
-			go p.Send(tea.ClearScreen()) // which waits for the program, and ends with it
+			go p.Send(tea.ClearScreen())      // which waits for the program, and ends with it
 		}
 	}()
 	return func() {
