@@ -9,8 +9,8 @@ import (
 )
 
 // completeHands completes targets, and the words that choose several, as often as
-// they are wanted; then, among them where there is no "--", what ends the command.
-// After "--" come files, if files is set.
+// they are wanted, and what may end the command after the first of them. After
+// "--" come files, if files is set.
 func (a *app) completeHands(files bool, last ...words) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if n := len(a.args); n > 0 && slices.Contains(a.args[:n-1], "--") { // which the library does not tell
@@ -19,13 +19,13 @@ func (a *app) completeHands(files bool, last ...words) cobra.CompletionFunc {
 			}
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		list := a.labWords(targetWords)()
+		var list []string
 		for _, w := range last {
 			if len(args) > 0 {
 				list = append(list, w()...)
 			}
 		}
-		return list, cobra.ShellCompDirectiveNoFileComp
+		return append(list, a.labWords(targetWords)()...), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 

@@ -96,13 +96,13 @@ func (d *deed) judge(all, own context.Context, reached bool) {
 		d.status, d.end = exitFailed, "ended by --timeout"
 	case !reached && !errors.As(d.err, &s):
 		d.status, d.end = exitInfra, "not reached"
-	case errors.As(d.err, &link) && reached:
-		d.status, d.end = exitInfra, "link lost"
 	case errors.As(d.err, &s):
 		d.status, d.end = s.status, "failed"
 		if !reached && s.status == exitInfra {
 			d.end = "not reached"
 		}
+	case errors.As(d.err, &link):
+		d.status, d.end = exitInfra, "link lost"
 	default:
 		d.status, d.end = exitFailed, "failed"
 	}
