@@ -160,19 +160,13 @@ func firstWords(s string) string {
 // boot takes a planned boot to its end: as many real boots as it needs within
 // the target's patience, until every trial has an outcome.
 func (l *lane) boot(ctx context.Context, b plan.Boot) {
-	todo := b.Trials
 	if why, ok := l.concluded(b); ok {
-		l.conclude(ctx, todo, results.BootFailed, why)
+		l.conclude(ctx, b.Trials, results.BootFailed, why)
 		l.recover(ctx, l.knownGood(), fmt.Sprintf("a boot of kernel %s that failed before the controller stopped", b.Kernel))
 		return
 	}
 	again := l.under(b)
-	if s := l.adopt(ctx, b); s != nil {
-		todo = s.resumed(ctx, todo)
-		l.settle()
-		todo = s.trials(ctx, todo)
-	}
-	l.settle()
+	todo := l.takeOver(ctx, b)
 	tries := 0
 	for len(todo) > 0 && ctx.Err() == nil {
 		l.heed()
@@ -203,11 +197,7 @@ func (l *lane) boot(ctx context.Context, b plan.Boot) {
 		case ctx.Err() != nil:
 			return
 		case errors.As(err, &crash):
-			why := crash.Stage + ": " + crash.Err.Error()
-			l.crashed(b.Kernel, why)
-			l.fallen(l.boots, b.Kernel)
-			l.conclude(ctx, todo, results.BootFailed, why)
-			l.recover(ctx, l.knownGood(), fmt.Sprintf("boot %d (kernel %s: %s)", l.boots, b.Kernel, crash.Stage))
+			l.didNotBoot(ctx, b, todo, crash)
 			l.costs.SawFailure(b.Kernel, took())
 			return
 		default:
@@ -225,6 +215,28 @@ func (l *lane) boot(ctx context.Context, b plan.Boot) {
 		}
 		again = true
 	}
+}
+
+// takeOver goes on with the boot that the controller before this one left its target
+// in, if it is b's, and returns what is left to be done.
+func (l *lane) takeOver(ctx context.Context, b plan.Boot) (todo []results.Slot) {
+	todo = b.Trials
+	if s := l.adopt(ctx, b); s != nil {
+		todo = s.resumed(ctx, todo)
+		l.settle()
+		todo = s.trials(ctx, todo)
+	}
+	l.settle()
+	return todo
+}
+
+// didNotBoot is the verdict on a kernel, and the way back from it.
+func (l *lane) didNotBoot(ctx context.Context, b plan.Boot, todo []results.Slot, crash *targets.BootError) {
+	why := crash.Stage + ": " + crash.Err.Error()
+	l.crashed(b.Kernel, why)
+	l.fallen(l.boots, b.Kernel)
+	l.conclude(ctx, todo, results.BootFailed, why)
+	l.recover(ctx, l.knownGood(), fmt.Sprintf("boot %d (kernel %s: %s)", l.boots, b.Kernel, crash.Stage))
 }
 
 // conclude gives an outcome to trials that did not run.

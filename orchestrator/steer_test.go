@@ -19,6 +19,7 @@ const hand = "ada, kernsweep watch"
 type steering struct {
 	*fakeLab
 	t    *testing.T
+	mu   sync.Mutex
 	said []string
 	errs []error
 	wg   sync.WaitGroup
@@ -30,7 +31,9 @@ func (s *steering) ask(then func(), reqs ...control.Request) {
 		for _, q := range reqs {
 			q.Lane, q.By = "box", hand
 			said, err := s.runner.Steer(s.t.Context(), q)
+			s.mu.Lock()
 			s.said, s.errs = append(s.said, said), append(s.errs, err)
+			s.mu.Unlock()
 		}
 		if then != nil {
 			then()
@@ -210,63 +213,6 @@ func TestGivenUp(t *testing.T) {
 	}
 }
 
-// Nothing begins in a lane that is paused, in the middle of a boot or between two.
-func TestPausedLane(t *testing.T) {
-	s := &steering{t: t, fakeLab: newFakeLab(t, map[string]workloads.Workload{"default": &echo{}})}
-	s.lab.Sweeps[0].Repeat = 2
-	var mu sync.Mutex
-	started, paused := 0, false
-	look := func() (int, bool) { mu.Lock(); defer mu.Unlock(); return started, paused }
-	s.m.fail = func(n int, _ string) error {
-		if n == 2 {
-			s.ask(nil, control.Request{Action: control.Pause, Why: "lunch"}, control.Request{Action: control.Pause})
-			s.wg.Wait()
-			before, _ := look()
-			s.ask(func() {
-				time.Sleep(300 * time.Millisecond) // nothing tells that nothing happens
-				if now, _ := look(); now != before {
-					t.Errorf("%d trials began in a paused lane", now-before)
-				}
-			}, control.Request{Action: control.SkipTrial})
-			s.wg.Go(func() {
-				for { // the boot is not cut off by the pause
-					if rest, _ := look(); rest < 0 {
-						return
-					}
-					if _, p := look(); p {
-						time.Sleep(400 * time.Millisecond)
-						s.ask(nil, control.Request{Action: control.GoOn}, control.Request{Action: control.GoOn})
-						return
-					}
-					time.Sleep(10 * time.Millisecond)
-				}
-			})
-		}
-		return nil
-	}
-	run, m, err := s.execute(t, t.Context(), func(r results.Record) {
-		mu.Lock()
-		defer mu.Unlock()
-		if r.Kind == results.KindStarted {
-			started++
-		}
-		if r.Kind == results.KindBoot && r.Boot.Number == 2 {
-			paused = true
-		}
-	})
-	s.wg.Wait()
-	text := kinds(t, run)
-	if c := count(m); err != nil || c[results.OK] != 7 || c[results.Skipped] != 1 {
-		t.Errorf("%v; outcomes %v\n%s", err, c, text)
-	}
-	if !strings.Contains(text, "block 1 was split by a pause of") || strings.Count(text, "lane  paused") != 1 || strings.Count(text, "lane  goes on") != 1 || strings.Contains(text, "infra") {
-		t.Errorf("journal:\n%s", text)
-	}
-	if strings.Contains(strings.Join(s.said, "\n"), "paused already") == false || m.Lane("box").Paused != (time.Time{}) {
-		t.Errorf("said %q", s.said)
-	}
-}
-
 // What waits for others does not begin once its lane is paused, and is cut off by
 // the other hands.
 func TestHandsOnWhatWaits(t *testing.T) {
@@ -308,32 +254,6 @@ func TestHandsOnWhatWaits(t *testing.T) {
 				t.Errorf("%v: %s; %q %v", err, got, s.said, s.errs)
 			}
 		})
-	}
-}
-
-// A pause that outlasts --until cuts what is left, and says so.
-func TestPauseBeyondTheEnd(t *testing.T) {
-	f, clock := nightLab(t, 4*time.Hour)
-	s := &steering{t: t, fakeLab: f}
-	var once sync.Once
-	run, m, err := s.execute(t, t.Context(), func(r results.Record) {
-		if r.Kind == results.KindJudged {
-			once.Do(func() { s.ask(nil, control.Request{Action: control.Pause}) })
-		}
-		if r.Kind == results.KindLane && r.Note == results.NotePaused {
-			s.wg.Go(func() {
-				clock.pass(10 * time.Hour)
-				h := s.runner.lanes[0].helm
-				h.mu.Lock()
-				defer h.mu.Unlock()
-				h.changed() // it looks at the clock each minute by itself
-			})
-		}
-	})
-	s.wg.Wait()
-	text := kinds(t, run)
-	if err != nil || m.Lane("box").Cut == nil || !strings.Contains(text, "it is paused, and what is left would not be over in time") || count(m)[results.OK] > 2 {
-		t.Errorf("%v:\n%s", err, text)
 	}
 }
 
