@@ -182,6 +182,9 @@ func neededTools(lab *config.Lab, sweep *config.Sweep) []toolNeed {
 
 // missing says what a target lacks, "" when it has it.
 func (n toolNeed) missing(s *targets.Survey) string {
+	if s.Cut != "" && len(s.Running.Tools) == 0 {
+		return "" // nobody knows
+	}
 	for _, t := range n.tools {
 		v, ok := s.Running.Tools[t]
 		if ok && (n.words != "iperf2" || !strings.HasPrefix(v, "iperf 3")) {

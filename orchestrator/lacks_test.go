@@ -95,7 +95,7 @@ func TestDriftOfATarget(t *testing.T) {
 		"no root":               {func(s *targets.Survey) { s.UID, s.Methods = "7", s.Methods[1:] }, []string{`boot "kexec" needs root, and the login has uid 7`}},
 		"no place":              {func(s *targets.Survey) { s.Places[0].Exec = false }, []string{"the agent has no place"}},
 		"no iperf":              {func(s *targets.Survey) { s.Running.Tools = nil }, []string{"lab.hcl:12:1: iperf2 is missing on the target, and sweep overnight needs it"}},
-		"cut short":             {func(s *targets.Survey) { s.Methods, s.Cut, s.Places = nil, "time", nil }, nil},
+		"cut short":             {func(s *targets.Survey) { s.Methods, s.Cut, s.Places, s.Running.Tools = nil, "time", nil, nil }, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := surveyed()

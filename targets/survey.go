@@ -82,7 +82,7 @@ type Survey struct {
 // missing with a reason; the error is the link's, or says that the machine answers
 // no command.
 func TakeSurvey(ctx context.Context, conn Conn) (*Survey, error) {
-	ev, err := Probe(ctx, conn)
+	ev, cut, err := probeSome(ctx, conn)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +97,7 @@ func TakeSurvey(ctx context.Context, conn Conn) (*Survey, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.Cut = more.cut; s.Cut != "" {
+	if s.Cut = either(more.cut, cut); s.Cut != "" {
 		s.Notes = append(s.Notes, "this is not everything: "+s.Cut)
 	}
 	r := surveyReader{Evidence: ev, more: more.files, s: s}
@@ -109,6 +109,41 @@ func TakeSurvey(ctx context.Context, conn Conn) (*Survey, error) {
 	r.loaders()
 	r.methods()
 	return s, nil
+}
+
+// probeSome is Probe with half of the time there is: what was told by then counts,
+// and cut says that this is not all. A dead network file system holds df for ever.
+func probeSome(ctx context.Context, conn Conn) (ev *Evidence, cut string, err error) {
+	half := ctx
+	if end, ok := ctx.Deadline(); ok {
+		var stop context.CancelFunc
+		half, stop = context.WithTimeout(ctx, time.Until(end)/2)
+		defer stop()
+	}
+	var n [8]byte
+	_, _ = rand.Read(n[:]) // never fails
+	mark := hex.EncodeToString(n[:])
+	var out bytes.Buffer
+	exit, err := conn.Run(half, Cmd{Argv: []string{"sh", "-s"}, Stdin: strings.NewReader("M=" + mark + "\n" + probeScript), Stdout: limited(&out, maxProbe)})
+	switch {
+	case err == nil:
+	case ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) && out.Len() > 0:
+		cut = "a command there did not end, such as df on a dead network file system"
+		out.WriteString("\n@@" + mark + " end\n")
+	default:
+		return nil, "", err
+	}
+	if ev, err = readProbe(out.Bytes(), mark); err != nil {
+		err = fmt.Errorf("%w (the shell %s)", err, exit)
+	}
+	return ev, cut, err
+}
+
+func either(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
 }
 
 // answer is what the script said, by section, and why it is not whole.

@@ -19,6 +19,9 @@ func (s *Survey) Facts() []Fact {
 		if v := r.Tools[tool]; v != "" {
 			return Found{Value: v}
 		}
+		if s.Cut != "" && len(r.Tools) == 0 {
+			return Found{Missing: s.Cut}
+		}
 		return Found{Missing: "no program " + tool + " there"}
 	}
 	return []Fact{

@@ -340,3 +340,17 @@ func TestAddThroughAJumpHost(t *testing.T) {
 		t.Errorf("again: status %d: %s", status, errs)
 	}
 }
+
+// TestAddSlowDevice: when the time is up, what was told by then counts.
+func TestAddSlowDevice(t *testing.T) {
+	d, root := targetstest.Device(t, targetstest.DeviceOptions{Without: []string{"df"}, Dash: true,
+		Files: map[string]string{"bin/df": "#!/bin/sh\nexec sleep 100\n"}, Setup: `chmod 755 "$R/bin/df"; mount -t tmpfs tmpfs "$R/opt"`})
+	before := filesOf(t, root)
+	status, out, errs := addTo(t, d.SSH, t.TempDir())
+	for _, w := range []string{"this is not everything: the time was up", `arch = "amd64"`, "/tmp", "iperf2        n/a (the time was up"} {
+		if status != 0 || !strings.Contains(out, w) {
+			t.Errorf("status %d, %q is missing: %s\n%s", status, w, errs, out)
+		}
+	}
+	await(t, "the device is as before", func() bool { return slices.Equal(before, filesOf(t, root)) })
+}
