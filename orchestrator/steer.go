@@ -172,7 +172,7 @@ func (l *lane) steerTrial(ctx context.Context, q control.Request) (string, error
 	switch {
 	case h.given != "":
 		return "", fmt.Errorf("lane %s: its target is given up, and all its trials are skipped", l.conf.Name)
-	case trial && n.by != nil:
+	case trial && n.over():
 		return fmt.Sprintf("lane %s: %s is being ended already", l.conf.Name, n.what), nil
 	case trial && n.ended:
 		return "", fmt.Errorf("lane %s: %s has just ended by itself, and its evidence is being read: nothing is skipped", l.conf.Name, n.what)

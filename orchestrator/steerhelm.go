@@ -36,13 +36,14 @@ type stretch struct {
 	trial   bool
 	waiting bool // for others; nothing has begun
 	ended   bool // the end of the trial is written: its verdict is not to be cut off
-	by      error
+	by      error // why a person ended it; nil: nobody did
 	cancel  context.CancelCauseFunc
+	over    func() bool // it is being ended, by a person or with the whole run
 }
 
 // end ends it for the reason why, and says whether there was something to end.
 func (s *stretch) end(why string) bool {
-	if s.ended || s.by != nil {
+	if s.ended || s.over() {
 		return false
 	}
 	s.by = &handError{why}
@@ -139,6 +140,7 @@ func (h *helm) resume(ctx context.Context, s stretch) (within context.Context, e
 
 func (h *helm) enter(ctx context.Context, s *stretch) (within context.Context, end func()) {
 	within, s.cancel = context.WithCancelCause(ctx)
+	s.over = func() bool { return within.Err() != nil }
 	h.now = s
 	return within, func() {
 		h.mu.Lock()

@@ -51,12 +51,23 @@ func wrongArgs(c *cobra.Command, args []string, err error) error {
 			return fmt.Errorf("%s; did you mean %s?", text, strings.Join(near, " or "))
 		}
 		return fmt.Errorf("%s; %s --help lists them", text, c.CommandPath())
-	case len(args) == 0:
+	case len(args) == 0 || tooFew(err):
 		return fmt.Errorf("%s needs more; usage: %s", c.CommandPath(), c.UseLine())
 	case strings.Contains(err.Error(), "arg(s)") || strings.HasPrefix(err.Error(), "unknown command"):
 		return fmt.Errorf("%s does not take %q; usage: %s", c.CommandPath(), strings.Join(args, " "), c.UseLine())
 	}
 	return err
+}
+
+// tooFew reads cobra's message.
+func tooFew(err error) bool {
+	for _, form := range []string{"accepts %d arg(s), received %d", "requires at least %d arg(s), only received %d"} {
+		var want, got int
+		if n, _ := fmt.Sscanf(err.Error(), form, &want, &got); n == 2 && got < want {
+			return true
+		}
+	}
+	return false
 }
 
 func helpCmd(root *cobra.Command) *cobra.Command {
