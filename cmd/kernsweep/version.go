@@ -15,9 +15,12 @@ import (
 	"kernsweep/workloads/agentbin"
 )
 
-// version is the commit the binary was built from, else the module's version
+// version is that of the release, else the commit the binary was built from, else the module's version
 // with a hash of the binary itself, so that two builds never look alike.
 func version() string {
+	if release != "" {
+		return release
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "unknown"
