@@ -38,8 +38,10 @@ func (n *night) newPane(t *testing.T, p place, w, h int) *pane {
 	})
 	bash := targetstest.Tool(t, "bash")
 	c.do("-f", "/dev/null", "new-session", "-d", "-x", strconv.Itoa(w), "-y", strconv.Itoa(h), "-e", "PS1=% ",
-		"-e", "HISTFILE=", "-e", "W=env KERNSWEEP_LEASES="+p.leases+" "+n.program+" -f "+n.file+" --runs "+p.runs+" watch", bash, "--norc", "--noprofile")
+		"-e", "HISTFILE=", bash, "--norc", "--noprofile")
 	c.await("%")
+	// Not in its environment: the shell is none of the run's processes.
+	c.line("W='env KERNSWEEP_LEASES=" + p.leases + " " + n.program + " -f " + n.file + " --runs " + p.runs + " watch'")
 	return c
 }
 
@@ -243,8 +245,8 @@ func watcherOf(t *testing.T, p place) int {
 func watchToItsEnd(c *pane, n *night, p place, settings string) {
 	t := c.t
 	t.Helper()
-	c.line("clear; TERM=dumb $W")
-	c.await("sim2", "running")
+	c.line("clear; echo dumb-$((6*7)); TERM=dumb $W")
+	c.await("dumb-42", "sim2", "running")
 	if s := strings.TrimSpace(c.do("display", "-p", "#{alternate_on}")); s != "0" {
 		t.Error("a dumb terminal gets a view")
 	}
