@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -113,4 +114,28 @@ func TestConfigurationsThatCannotBeRead(t *testing.T) {
 	}
 	dialError(t, targets.SSH{Host: "x", ConfigFile: config}, 10*time.Second, "connect", "ssh -G", "terminating")
 	dialError(t, targets.SSH{Host: "x", ConfigFile: config + "-none"}, 10*time.Second, "connect", "No such file")
+}
+
+// Without a configuration nothing is asked of ssh, and what is known is the same.
+func TestResolveWithoutAConfigurationIsAsSSHHasIt(t *testing.T) {
+	program, err := exec.LookPath("ssh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"127.0.0.1", "Router.Example", "fe80::1", "r1"} {
+		q := query{name: name, file: "none"}
+		want, err := askSSH(t.Context(), program, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := New(nil).lookUp(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, key := range []string{"hostname", "proxycommand", "proxyjump", "hostkeyalias", "globalknownhostsfile"} {
+			if got.some(key) != want.some(key) {
+				t.Errorf("%s: %s is %q, and ssh says %q", name, key, got.some(key), want.some(key))
+			}
+		}
+	}
 }

@@ -56,7 +56,7 @@ func (d *Dialer) lookUp(ctx context.Context, q query) (resolved, error) {
 		return r, nil
 	}
 	program, err := exec.LookPath("ssh")
-	if err == nil {
+	if err == nil && q.file != "none" { // nothing to read needs no process, which costs more than a log-in
 		r, err = askSSH(ctx, program, q)
 	} else {
 		r, err = readConfig(q)
@@ -111,6 +111,7 @@ func readConfig(q query) (resolved, error) {
 	switch q.file {
 	case "none":
 		files = nil
+		r["hostname"] = []string{strings.ToLower(q.name)} // as ssh has it
 	case "":
 		files = []string{expandHome("~/.ssh/config"), "/etc/ssh/ssh_config"}
 	}
