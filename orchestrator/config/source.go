@@ -106,7 +106,7 @@ next:
 	return names, nil
 }
 
-// read reads and parses one file, as far as that is safe.
+// read reads and parses one file.
 func (l *loader) read(name string) {
 	src, whole, err := l.source(name)
 	if err != nil {
@@ -114,6 +114,11 @@ func (l *loader) read(name string) {
 		l.err(Pos{File: name}, "name a text file that you may read", "cannot read the file: %v", reason(err))
 		return
 	}
+	l.parse(name, src, whole)
+}
+
+// parse reads the text of one file, as far as that is safe.
+func (l *loader) parse(name string, src []byte, whole bool) {
 	if at, what, detail := refused(src, name); what != "" {
 		l.broken = true
 		l.err(at, detail, "%s", what)

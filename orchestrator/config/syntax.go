@@ -1,9 +1,9 @@
 package config
 
-// Syntax reads one file and says what keeps it from being parsed. Whether its
-// blocks make sense is not looked at.
-func Syntax(path string) Diagnostics {
+// SyntaxOf says what keeps a text from being parsed; name stands for its file in
+// that. Whether its blocks make sense is not looked at.
+func SyntaxOf(name string, src []byte) Diagnostics {
 	l := &loader{findings: newFindings(), src: map[string][]byte{}, lab: &Lab{Sources: map[string][]byte{}}}
-	l.read(path)
+	l.parse(name, src[:min(len(src), maxFile)], len(src) <= maxFile)
 	return l.sorted()
 }
