@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -74,9 +75,12 @@ func (a *app) readRuns(ctx context.Context, names []string) []runStatus {
 	if r, err := results.Latest(a.runs); err == nil {
 		latest = r.Name()
 	}
-	short := map[string]int{}
-	for _, n := range names {
+	defer debug.SetGCPercent(debug.SetGCPercent(400)) // most of the time would be its
+	short, seen, closely := map[string]int{}, map[string]int{}, make([]bool, len(names))
+	for i, n := range names {
 		short[results.Short(n)]++
+		seen[sweepOf(n)]++
+		closely[i] = a.json || seen[sweepOf(n)] <= 2 // the newest may be running
 	}
 	room := make(chan struct{}, runtime.NumCPU())
 	var wg sync.WaitGroup
@@ -89,7 +93,7 @@ func (a *app) readRuns(ctx context.Context, names []string) []runStatus {
 			}
 			run, err := results.Find(a.runs, n)
 			if err == nil {
-				list[i], err = a.morning(run, n == latest)
+				list[i], err = a.morning(run, n == latest, closely[i])
 			}
 			if err != nil {
 				list[i] = runStatus{Run: n, State: "unreadable", Notes: []string{err.Error()}, name: n}
@@ -103,6 +107,15 @@ func (a *app) readRuns(ctx context.Context, names []string) []runStatus {
 	return list
 }
 
+// sweepOf is the sweep that a run's name tells.
+func sweepOf(run string) string {
+	s := results.Short(run)
+	if n := strings.LastIndexByte(s, '-'); n > 0 {
+		return s[:n]
+	}
+	return run
+}
+
 // fit is the list on one screen: what needs a person stands with the newest run of
 // each sweep, and with those that wait for somebody; the oldest give way first.
 func (p *page) fit(list []runStatus, reserved int) []string {
@@ -114,10 +127,7 @@ func (p *page) fit(list []runStatus, reserved int) []string {
 		q.lines = nil
 		q.say(0, p.head(s))
 		head := len(q.lines)
-		sweep := s.Run
-		if n := strings.LastIndexByte(s.Short, '-'); n > 0 {
-			sweep = s.Short[:n]
-		}
+		sweep := sweepOf(s.Run)
 		if !newest[sweep] || s.State != "ended" {
 			q.details(s)
 		}
@@ -132,6 +142,14 @@ func (p *page) fit(list []runStatus, reserved int) []string {
 		for i := len(blocks) - 1; i > 0 && total > max(pageLines, p.height-2); i-- {
 			total -= len(blocks[i]) - 1
 			blocks[i] = blocks[i][:1]
+		}
+		for n := mostNeeds - 1; n > 0 && total > max(pageLines, p.height-2) && len(list) > 0; n-- {
+			q := *p
+			q.lines, q.needs = nil, n
+			q.say(0, p.head(&list[0]))
+			q.details(&list[0])
+			total += len(q.lines) - len(blocks[0])
+			blocks[0] = q.lines
 		}
 	}
 	return slices.Concat(blocks...)

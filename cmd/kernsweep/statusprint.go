@@ -17,6 +17,7 @@ import (
 // page is how wide and high what is printed may be.
 type page struct {
 	width, height int // height 0: as high as it likes
+	needs         int // of a run that are said; 0: mostNeeds
 	now           time.Time
 	lines         []string
 }
@@ -123,10 +124,14 @@ func (p *page) details(s *runStatus) {
 		p.say(2, n)
 	}
 	at := func(t time.Time) string { return clock(t, p.now) }
-	for _, n := range s.Needs[:min(len(s.Needs), mostNeeds)] {
+	most := mostNeeds
+	if p.needs > 0 {
+		most = p.needs
+	}
+	for _, n := range s.Needs[:min(len(s.Needs), most)] {
 		p.do(2, p.brief(n.Sentence(at)), n.Command)
 	}
-	if n := len(s.Needs) - mostNeeds; n > 0 {
+	if n := len(s.Needs) - most; n > 0 {
 		p.do(2, fmt.Sprintf("and %d more", n), s.call+" status "+s.name)
 	}
 	p.goOn(s)
