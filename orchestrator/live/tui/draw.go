@@ -90,10 +90,10 @@ func (m *model) standing() string {
 	switch {
 	case m.looks < 2 && v.Run == "":
 		return "reading the journal …"
-	case v.State == live.Finished || v.State == live.Stopped:
+	case v.State == live.Finished:
 		return fmt.Sprintf("%s %s after %s, q leaves; report: %s. %s", v.State, v.Began.Add(elapsed).Local().Format("15:04"), live.Text(elapsed), m.src.Report, s)
 	case m.over():
-		return fmt.Sprintf("nobody executes it (%s), q leaves; to go on: %s. %s", v.State, m.src.Resume, s)
+		return fmt.Sprintf("%s %s, q leaves; to go on: %s. %s", v.State, v.Began.Add(elapsed).Local().Format("15:04"), m.src.Resume, s)
 	case v.LeftS != nil:
 		left := seconds(*v.LeftS)
 		return fmt.Sprintf("elapsed %s, about %s left (%s). %s", live.Text(elapsed), live.Text(left), v.Began.Add(elapsed+left).Local().Format("15:04"), s)

@@ -160,6 +160,13 @@ func TestLogOfAllLanes(t *testing.T) {
 	f.events = []live.Event{{At: at(59), Lane: "x86", Text: "lane began"}}
 	d.lookAgain()
 	d.has("x86: lane began")
+	for i := range 3 {
+		f.events = []live.Event{{At: at(59), Lane: "x86", Text: "trials skipped: given up", Bad: true, Seq: i}}
+		d.lookAgain()
+	}
+	if n := strings.Count(d.shown(), "given up"); n != 1 {
+		t.Errorf("one reason is said %d times", n)
+	}
 	d.press("q", "a", "a")
 	if s := d.shown(); strings.Contains(s, "labpi") {
 		t.Errorf("the log of one lane has another's:\n%s", s)

@@ -38,7 +38,8 @@ type model struct {
 	err    error             // of the last look
 	last   map[string]string // lane -> last line of its console, of a boot that goes on
 	events []live.Event
-	looks  int // made so far
+	latest map[string]string // lane -> text of its newest event
+	looks  int               // made so far
 
 	lane     string // the selected one
 	first    int    // row that is shown first
@@ -76,7 +77,7 @@ type answered struct {
 type tick struct{}
 
 func newModel(ctx context.Context, s Source) *model {
-	return &model{ctx: ctx, src: s, width: 80, height: 24, last: map[string]string{}, log: pager{follow: true}}
+	return &model{ctx: ctx, src: s, width: 80, height: 24, last: map[string]string{}, latest: map[string]string{}, log: pager{follow: true}}
 }
 
 // Init begins to look.
@@ -146,7 +147,12 @@ func (m *model) take(l looked) {
 	if l.err == nil {
 		m.view, m.last = l.view, l.last
 		m.view.Events = nil
-		m.events = append(m.events, l.events...)
+		for _, e := range l.events {
+			if m.latest[e.Lane] != e.Text { // a reason that takes a hundred trials is said once
+				m.events = append(m.events, e)
+			}
+			m.latest[e.Lane] = e.Text
+		}
 	}
 	if over := len(m.events) - maxLog; over > 0 {
 		m.events = slices.Delete(m.events, 0, over)
