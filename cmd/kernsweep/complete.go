@@ -9,6 +9,7 @@ import (
 
 	"kernsweep/orchestrator/config"
 	"kernsweep/orchestrator/importer"
+	"kernsweep/orchestrator/report"
 	"kernsweep/orchestrator/results"
 )
 
@@ -37,11 +38,25 @@ func (a *app) completions(root *cobra.Command) {
 		"exec": {targets}, "shell": {targets}, "console": {targets}, "boot": {targets, kernels}, "power": {targets, fixed("on", "off", "cycle")},
 		"target add": {}, "target probe": {targets}, "target doctor": {targets}, "notify test": {sweeps}, "prune": {}, "compare": {runs, runs}, "validate": {}, "lane": {a.laneWords, laneActions}, "version": {}, "target list": {},
 	}
-	flags := map[string]words{"target": targets, "kernel": kernels, "workload": workloads, "run": runs}
+	classes := a.labWords(classNames)
+	flags := map[string]words{"class": classes, "target": targets, "kernel": kernels, "workload": workloads, "run": runs}
 	if c, _, err := root.Find([]string{"report"}); err == nil {
 		// The error says only that it has completions already.
-		_ = c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"text", "md", "csv", "json"}, cobra.ShellCompDirectiveNoFileComp))
+		_ = c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(report.Formats(), cobra.ShellCompDirectiveNoFileComp))
 	}
+	if c, _, err := root.Find([]string{"fmt"}); err == nil {
+		c.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return []string{"hcl"}, cobra.ShellCompDirectiveFilterFileExt
+		}
+	}
+	if c, _, err := root.Find([]string{"help"}); err == nil {
+		c.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			return subcommands(root, args), cobra.ShellCompDirectiveNoFileComp
+		}
+	}
+	// The errors say only that there is no such flag.
+	_ = root.MarkPersistentFlagFilename("file", "hcl")
+	_ = root.MarkPersistentFlagDirname("runs")
 	if c, _, err := root.Find([]string{"import"}); err == nil {
 		c.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			if len(args) == 0 {
@@ -90,4 +105,30 @@ func named[T any](list []T, name func(T) string) []string {
 		out = append(out, name(x))
 	}
 	return out
+}
+
+// classNames are the classes that targets have.
+func classNames(l *config.Lab) []string {
+	var names []string
+	for _, t := range l.Targets {
+		if t.Class != "" && !slices.Contains(names, t.Class) {
+			names = append(names, t.Class)
+		}
+	}
+	return names
+}
+
+// subcommands names what is below a path of commands.
+func subcommands(c *cobra.Command, path []string) []string {
+	c, rest, err := c.Find(path)
+	if err != nil || len(rest) > 0 {
+		return nil
+	}
+	var names []string
+	for _, sub := range c.Commands() {
+		if !sub.Hidden {
+			names = append(names, sub.Name()+"\t"+sub.Short)
+		}
+	}
+	return names
 }
