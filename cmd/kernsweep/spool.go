@@ -55,7 +55,8 @@ func (s *spool) spill() error {
 	if err != nil {
 		return fmt.Errorf("keeping the output: %w", err)
 	}
-	if err := os.Remove(f.Name()); err == nil {
+	err = os.Remove(f.Name())
+	if err == nil {
 		_, err = f.Write(s.mem)
 	}
 	if err != nil {

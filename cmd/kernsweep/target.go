@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -11,10 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kernsweep/orchestrator/config"
-	"kernsweep/orchestrator/live"
 	"kernsweep/orchestrator/report"
-	"kernsweep/targets"
-	"kernsweep/targets/sshconn"
 )
 
 // handTime bounds one command by hand, boots apart.
@@ -88,16 +84,4 @@ func (a *app) pick(name string) (*config.Lab, *config.Target, error) {
 		have = append(have, t.Name)
 	}
 	return nil, nil, usage(fmt.Errorf("%s has no target %q; it has %s", a.file, name, strings.Join(have, ", ")))
-}
-
-// dial reaches a real target by hand.
-func (a *app) dial(ctx context.Context, t *config.Target) (targets.Conn, error) {
-	if targets.TraitsOf(t.Boot).Local {
-		return nil, usage(fmt.Errorf("%s is virtual: it exists only while a run or `kernsweep boot %s KERNEL` runs it", t.Name, t.Name))
-	}
-	conn, err := sshconn.New(a.logger()).Dial(ctx, t.SSH, targets.DialOptions{Note: func(s string) { fmt.Fprintln(a.err, live.Safe(s)) }})
-	if err != nil {
-		return nil, &statusError{exitInfra, fmt.Errorf("target %s: %w", t.Name, err)}
-	}
-	return conn, nil
 }
