@@ -18,8 +18,14 @@ const (
 
 // View draws the screen, all of it: exactly the terminal's lines, none wider than
 // it is.
-func (m *model) View() tea.View {
-	v := tea.NewView(strings.Join(m.draw(), "\n"))
+func (m *model) View() (v tea.View) {
+	defer func() {
+		if r := recover(); r != nil {
+			m.fail(r)
+			v = tea.View{AltScreen: true, DisableBracketedPasteMode: true}
+		}
+	}()
+	v = tea.NewView(strings.Join(m.draw(), "\n"))
 	v.AltScreen = true
 	v.DisableBracketedPasteMode = true
 	return v

@@ -91,6 +91,23 @@ func TestSteeringThatCannotBe(t *testing.T) {
 	d.has("! run x: its journal cannot be read", "wl500gpv2")
 }
 
+// A fault in what is drawn, or in what a key does, ends the view in good order.
+func TestFaults(t *testing.T) {
+	d := drive(t, newFake(t), 80, 24)
+	d.mode = showConsole // without one
+	if v := d.View(); !v.AltScreen || d.failed == nil {
+		t.Errorf("drawing: %v", d.failed)
+	}
+	if !d.press("j") {
+		t.Error("the view does not end")
+	}
+	d = drive(t, newFake(t), 80, 24)
+	d.mode = showConsole
+	if !d.press("j") || d.failed == nil {
+		t.Errorf("a key: %v", d.failed)
+	}
+}
+
 func TestLeaving(t *testing.T) {
 	d := drive(t, newFake(t), 80, 24)
 	if d.press("esc") || !d.press("q") || !d.press("ctrl+c") {

@@ -3,6 +3,7 @@ package tui
 import (
 	"context"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -53,7 +54,8 @@ type model struct {
 	question *question
 	asking   bool // an answer is to come
 	said     string
-	bad      bool // said is a refusal
+	bad      bool  // said is a refusal
+	failed   error // a fault of ours
 }
 
 // looked is what a look found.
@@ -83,22 +85,59 @@ func newModel(ctx context.Context, s Source) *model {
 // Init begins to look.
 func (m *model) Init() tea.Cmd { return m.look() }
 
-// Update takes what happened in.
-func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+// Update takes what happened in. A fault of ours ends the view in good order: the
+// library would leave its reader behind.
+func (m *model) Update(msg tea.Msg) (_ tea.Model, cmd tea.Cmd) {
+	defer func() {
+		if r := recover(); r != nil {
+			m.fail(r)
+		}
+		if m.failed != nil {
+			cmd = tea.Quit
+		}
+	}()
+	return m, m.update(msg)
+}
+
+// fail keeps the first fault.
+func (m *model) fail(r any) {
+	if m.failed == nil {
+		m.failed = fmt.Errorf("the view failed, and the run goes on without it: %v\n%s", r, debug.Stack())
+	}
+}
+
+// fault is a panic of a goroutine that is not the program's.
+type fault struct{ what any }
+
+// guarded makes a panic of a command a fault.
+func guarded(f func() tea.Msg) tea.Cmd {
+	return func() (msg tea.Msg) {
+		defer func() {
+			if r := recover(); r != nil {
+				msg = fault{r}
+			}
+		}()
+		return f()
+	}
+}
+
+func (m *model) update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
+	case fault:
+		m.fail(msg.what)
 	case tea.WindowSizeMsg:
 		m.width, m.height = msg.Width, msg.Height
 	case tea.KeyPressMsg:
-		return m, m.key(msg)
+		return m.key(msg)
 	case tick:
-		return m, m.look()
+		return m.look()
 	case looked:
 		m.take(msg)
 		every := lookEvery
 		if m.console != nil {
 			every = consoleEvery
 		}
-		return m, tea.Tick(every, func(time.Time) tea.Msg { return tick{} })
+		return tea.Tick(every, func(time.Time) tea.Msg { return tick{} })
 	case answered:
 		m.asking = false
 		m.say(msg.said, false)
@@ -106,7 +145,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			m.say(live.Safe(msg.err.Error()), true)
 		}
 	}
-	return m, nil
+	return nil
 }
 
 func (m *model) say(text string, bad bool) { m.said, m.bad = live.Safe(text), bad }
@@ -117,7 +156,7 @@ func (m *model) look() tea.Cmd {
 	m.looks++
 	src, c, lines := m.src, m.console, m.looks%2 == 1
 	last := m.last
-	return func() tea.Msg {
+	return guarded(func() tea.Msg {
 		var l looked
 		l.view, l.events, l.err = src.Look()
 		l.last = last
@@ -128,7 +167,7 @@ func (m *model) look() tea.Cmd {
 			l.bytes, l.failed = c.recording.Next()
 		}
 		return l
-	}
+	})
 }
 
 // lastLines are what the consoles of lanes that boot said last.
@@ -217,8 +256,8 @@ func (m *model) ask(r control.Request) tea.Cmd {
 	m.asking = true
 	m.say("asking the controller …", false)
 	ctx, ask := m.ctx, m.src.Ask
-	return func() tea.Msg {
+	return guarded(func() tea.Msg {
 		said, err := ask(ctx, r)
 		return answered{said, err}
-	}
+	})
 }

@@ -26,9 +26,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 
 func TestMain(m *testing.M) {
 	time.Local = time.UTC // what a golden screen shows
-	// The library leaves its reader behind after a panic; newTerminal looks for the rest.
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/charmbracelet/ultraviolet.(*TerminalReader).StreamEvents"),
-		goleak.IgnoreAnyFunction("github.com/charmbracelet/ultraviolet.(*TerminalReader).StreamEvents.func1"))
+	goleak.VerifyTestMain(m)
 }
 
 func at(s int) time.Time { return time.Date(2026, 11, 30, 22, 0, s, 0, time.UTC) }

@@ -6,7 +6,6 @@ package tui
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -86,8 +85,8 @@ func Show(ctx context.Context, in, out *os.File, env []string, s Source) (live.V
 	switch {
 	case ctx.Err() != nil:
 		return view, context.Cause(ctx)
-	case errors.Is(err, tea.ErrProgramPanic):
-		return view, errors.New("the view failed (see above); the run goes on without it")
+	case m.failed != nil:
+		return view, m.failed
 	case err != nil:
 		return view, fmt.Errorf("the terminal: %w", err)
 	}
