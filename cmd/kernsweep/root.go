@@ -121,6 +121,7 @@ func (a *app) root() *cobra.Command {
 	f.BoolVarP(&a.verbose, "verbose", "v", false, "log what is done to standard error")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return usage(wrongFlag(c, err)) })
 	root.AddCommand(&cobra.Command{Use: "testbeds", Short: "Every block and attribute of testbeds.hcl", Long: config.Reference()})
+	root.AddCommand(a.schemaCmd())
 	root.AddCommand(
 		a.validateCmd(),
 		a.fmtCmd(),
