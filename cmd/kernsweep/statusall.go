@@ -12,7 +12,6 @@ import (
 
 	"kernsweep/orchestrator/glance"
 	"kernsweep/orchestrator/leases"
-	"kernsweep/orchestrator/live"
 	"kernsweep/orchestrator/results"
 )
 
@@ -176,7 +175,11 @@ func (a *app) leaseLines(list []runStatus) []string {
 				what = append(what, name)
 			}
 		}
-		line := fmt.Sprintf("in use: %s, by %s since %s", listed(what), live.Safe(r.String()), clock(r.Since, time.Now()))
+		doing := "kernsweep " + r.Command
+		if r.Run != "" {
+			doing = "run " + results.Short(r.Run)
+		}
+		line := fmt.Sprintf("in use: %s, by %s on %s since %s: %s", listed(what), r.Owner, r.Host, clock(r.Since, time.Now()), doing)
 		if r.State != leases.Held {
 			line += " (" + r.State + ": the next who wants it gets it)"
 		}

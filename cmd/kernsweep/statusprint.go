@@ -135,8 +135,12 @@ func (p *page) details(s *runStatus) {
 		p.do(2, fmt.Sprintf("and %d more", n), s.call+" status "+s.name)
 	}
 	p.goOn(s)
-	if s.Verdict != "" && s.State != "running" {
+	switch {
+	case s.State == "running":
+	case s.Verdict != "":
 		p.do(2, "verdict: "+s.Verdict, s.call+" report "+s.name)
+	case s.fine():
+		p.do(2, "", s.call+" report "+s.name)
 	}
 }
 

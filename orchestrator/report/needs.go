@@ -75,7 +75,7 @@ func (d *Document) needs(run string) []Need {
 // need fits a failure with the command that goes on from it.
 func (d *Document) need(run string, f Failure, command, what string) Need {
 	n := Need{Target: f.Target, Kernel: f.Kernel, Boot: f.Boot, What: clean(what), Cause: clean(causeOf(f))}
-	if command != "log --failed" { // of many trials the first says nothing of when
+	if command != "log --failed" && d.Run.Imported == nil { // of many trials the first says nothing of when
 		n.At = f.At
 	}
 	switch {
