@@ -9,7 +9,7 @@ import (
 
 // Every block that a README shows is valid as it stands there.
 func TestReadmeBlocks(t *testing.T) {
-	for _, path := range []string{"../../targets/README.md", "../README.md"} {
+	for _, path := range []string{"../../targets/README.md", "../README.md", "../../docs/night.md"} {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
@@ -36,6 +36,15 @@ func around(b string) string {
 			lab = strings.Replace(lab, "host", "console \"tcp\" { address = \"labpi:2001\" }\nhost", 1)
 		}
 		return lab
+	case "quarantine":
+		return fmt.Sprintf("target \"shown\" {\nhost = \"192.0.2.1\"\n%s}\n", b)
+	case "notify":
+		b = "sweep \"shown\" {\nkernels = [kernel.cfs]\nbaseline = kernel.cfs\n" + b + "matrix {\ntargets = [target.dualcore]\nworkloads = [workload.crunch.ltm]\n}\n}\n"
+		return b + `
+target "dualcore" { host = "192.0.2.1" }
+kernel "cfs" { scheduler = "cfs" }
+workload "crunch" "ltm" { parallel = 1 }
+`
 	case "sweep":
 		return b + `
 target "dualcore" { host = "192.0.2.1" }
