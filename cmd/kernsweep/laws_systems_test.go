@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -63,6 +64,23 @@ func declare(f *ast.File) {
 	for _, d := range f.Decls {
 		if fn, ok := d.(*ast.FuncDecl); ok {
 			fn.Body = nil
+		}
+	}
+}
+
+// CONTRIBUTING names files and folders that are there.
+func TestContributingNamesWhatIsThere(t *testing.T) {
+	text, err := os.ReadFile("../../.github/CONTRIBUTING.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := regexp.MustCompile("`((?:cmd|docs|orchestrator|scripts|targets|workloads)/?[a-z/_-]*(?:\\.go|\\.sh|\\.md)?)`").FindAllStringSubmatch(string(text), -1)
+	if len(names) < 20 {
+		t.Fatalf("only %d names were found", len(names))
+	}
+	for _, n := range names {
+		if _, err := os.Stat("../../" + n[1]); err != nil {
+			t.Error(err)
 		}
 	}
 }
