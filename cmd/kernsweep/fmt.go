@@ -16,6 +16,7 @@ import (
 
 	"kernsweep/orchestrator/config"
 	"kernsweep/orchestrator/live"
+	"kernsweep/orchestrator/report"
 )
 
 // layout is one call of fmt.
@@ -64,7 +65,9 @@ func (l *layout) run(names []string) error {
 		}
 	}
 	if l.app.json {
-		if err := json.NewEncoder(l.app.out).Encode(map[string][]string{"changed": append([]string{}, l.changed...)}); err != nil {
+		e := json.NewEncoder(report.Inert(l.app.out))
+		e.SetIndent("", "  ")
+		if err := e.Encode(map[string][]string{"changed": append([]string{}, l.changed...)}); err != nil {
 			return err
 		}
 	}
@@ -158,7 +161,7 @@ func (l *layout) formatted(name string, old []byte) ([]byte, error) {
 		for _, d := range diags {
 			fmt.Fprintln(l.app.err, d)
 		}
-		return nil, fmt.Errorf("%s is left as it is: it cannot be parsed", name)
+		return nil, fmt.Errorf("%s is left as it is: it cannot be parsed", live.Safe(name))
 	}
 	now := config.Format(old)
 	for range 3 { // a comment may need a second time
