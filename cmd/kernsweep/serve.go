@@ -74,11 +74,12 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 	if err != nil {
 		return usage(err)
 	}
-	token, err := a.serveToken(f.tokenFile)
-	if err != nil {
+	_, named := a.env(tokenVariable)
+	if err := f.permits(where, named || f.tokenFile != ""); err != nil {
 		return usage(err)
 	}
-	if err := f.permits(where, token); err != nil {
+	token, err := a.serveToken(f.tokenFile)
+	if err != nil {
 		return usage(err)
 	}
 	var say sync.Mutex
@@ -104,12 +105,12 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 }
 
 // permits refuses what would let anybody in.
-func (f serveFlags) permits(where listenAddress, token string) error {
+func (f serveFlags) permits(where listenAddress, token bool) error {
 	if where.local() {
 		return nil
 	}
 	switch {
-	case token == "" && f.clientCA == "":
+	case !token && f.clientCA == "":
 		return fmt.Errorf("others can reach --listen %s: demand a token (--token-file FILE, which is made when it does not exist, or %s) or TLS client certificates (--cert, --key, --client-ca); without --listen only this machine can reach the page",
 			f.listen, tokenVariable)
 	case f.cert == "" && !f.plainHTTP:

@@ -15,6 +15,7 @@ import (
 	"kernsweep/orchestrator/control"
 	"kernsweep/orchestrator/leases"
 	"kernsweep/orchestrator/live/web"
+	"kernsweep/orchestrator/report"
 	"kernsweep/orchestrator/results"
 	"kernsweep/targets"
 	"kernsweep/targets/console"
@@ -40,25 +41,28 @@ func (a *app) sources(steer bool) web.Sources {
 
 // webStatus is what status tells of a run.
 func (a *app) webStatus(run *results.Run) (web.Status, error) {
-	s, err := a.status(run.Dir())
+	state, err := run.Reading()
 	if err != nil {
 		return web.Status{}, err
 	}
+	s := a.statusOf(run, state)
 	out := web.Status{Run: s.Run, Sweep: run.Meta.Sweep, State: s.State, Created: run.Meta.Created, Outcomes: s.Outcomes, Missing: s.Missing,
 		Next: s.Next, Notes: s.Notes}
 	if out.Live() {
 		return out, nil
 	}
-	state, err := run.State()
-	if err != nil {
-		return web.Status{}, err
-	}
 	if n := len(state.Model.Sessions); n > 0 {
 		exit := state.Model.ExitStatus()
 		out.Exit, out.Ended = &exit, state.Model.Sessions[n-1].Ended
 	}
-	if s.Next != "" && s.Next != a.command("report", run) {
-		out.Needs = s.State + ", " + outcomeText(s.Outcomes, s.Missing)
+	r := report.Of(run, state)
+	out.Verdict = r.Tally()
+	now := time.Now()
+	for _, n := range r.Needs(s.Run, s.call) {
+		out.Needs = append(out.Needs, web.Need{Text: n.Sentence(func(t time.Time) string { return clock(t, now) }), Command: n.Command})
+	}
+	if len(out.Needs) == 0 && s.Next != "" && s.Next != a.command("report", run) {
+		out.Needs = []web.Need{{Text: s.State + ": " + outcomeText(s.Outcomes, s.Missing), Command: s.Next}}
 	}
 	return out, nil
 }

@@ -90,7 +90,8 @@ func (l *lab) status(run *results.Run) (Status, error) {
 		}
 	}
 	if out.Exit != nil && *out.Exit != 0 {
-		out.Needs, out.Next = "ended, "+outcomeText(out.Outcomes, 0), "kernsweep rerun "+run.Name()+" --failed"
+		out.Next = "kernsweep rerun " + run.Name() + " --failed"
+		out.Needs = []Need{{"box: " + outcomeText(out.Outcomes, 0), out.Next}}
 	}
 	return out, nil
 }

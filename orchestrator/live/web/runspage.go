@@ -52,7 +52,7 @@ func (s *Server) showRuns(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	for _, st := range list {
-		if st.Needs == "" || st.Live() {
+		if len(st.Needs) == 0 || st.Live() {
 			continue
 		}
 		if len(p.Needs) < needsShown {

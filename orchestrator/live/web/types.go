@@ -17,9 +17,16 @@ type Status struct {
 	Exit     *int                    `json:"exit,omitempty"`     // status of the command, by the run's final state; absent while it runs
 	Outcomes map[results.Outcome]int `json:"outcomes,omitempty"` // trials
 	Missing  int                     `json:"missing"`            // planned trials without any attempt
-	Needs    string                  `json:"needs,omitempty"`    // what somebody has to look at, in a few words
+	Needs    []Need                  `json:"needs,omitempty"`    // what somebody has to look at
+	Verdict  string                  `json:"verdict,omitempty"`  // what was found, in a few words
 	Next     string                  `json:"next,omitempty"`     // the command that it asks for
 	Notes    []string                `json:"notes,omitempty"`    // what is wrong with its files, a sentence each
+}
+
+// Need is something of a run that asks for a person.
+type Need struct {
+	Text    string `json:"text"`              // what is wrong, and why
+	Command string `json:"command,omitempty"` // what to give next; absent: nothing helps
 }
 
 // Live says that a controller executes the run.
