@@ -36,7 +36,7 @@ func (a *app) completions(root *cobra.Command) {
 	places := map[string][]words{
 		"plan": {sweeps}, "run": {sweeps}, "resume": {runs}, "rerun": {runs}, "report": {runs}, "status": {runs}, "stop": {runs}, "watch": {runs}, "open": {runs}, "log": {targets, runs},
 		"exec": {targets}, "shell": {targets}, "console": {targets}, "boot": {targets, kernels}, "power": {targets, fixed("on", "off", "cycle")},
-		"target add": {}, "target probe": {targets}, "target doctor": {targets}, "notify test": {sweeps}, "prune": {}, "compare": {runs, runs}, "validate": {}, "lane": {a.laneWords, laneActions}, "version": {}, "target list": {},
+		"target add": {}, "target probe": {targets}, "target doctor": {targets}, "notify test": {sweeps}, "prune": {}, "serve": {}, "compare": {runs, runs}, "validate": {}, "lane": {a.laneWords, laneActions}, "version": {}, "target list": {},
 	}
 	classes := a.labWords(classNames)
 	flags := map[string]words{"class": classes, "target": targets, "kernel": kernels, "workload": workloads, "run": runs}
