@@ -8,7 +8,7 @@ LAB_PACKAGES=(qemu-system-x86 qemu-system-mips cpio xz-utils iperf iperf3 openss
 TEST_PACKAGES=(openssh-server openssh-sftp-server dropbear-bin busybox-static dash tcsh fish qemu-user procps make gcc libc6-dev shellcheck git
 	ser2net conserver-server conserver-client socat telnet openipmi ipmitool snmpd snmp curl tftp-hpa tftpd-hpa dnsmasq-base
 	u-boot-qemu u-boot-tools libubootenv-tool grub-pc-bin grub-common grub2-common grub-efi-amd64-bin e2fsprogs mtools dosfstools ovmf systemd-boot-efi extlinux
-	syslinux syslinux-common pxelinux ipxe-qemu kexec-tools binutils-mips-linux-gnu iproute2 python3-aiosmtpd util-linux mount tmux zsh bash-completion mandoc)
+	syslinux syslinux-common pxelinux ipxe-qemu kexec-tools binutils-mips-linux-gnu iproute2 python3-aiosmtpd util-linux mount tmux zsh bash-completion mandoc chromium)
 
 step() { printf '\n== %s\n' "$*" >&2; }
 
