@@ -107,7 +107,7 @@ func (s *Server) confirm(w http.ResponseWriter, r *http.Request) {
 func (s *Server) confirmPage(r *http.Request, run *results.Run, req control.Request) confirmPage {
 	what, means, grave := words(req.Action, req.Kernel)
 	if req.Lane != "" {
-		what += ": " + req.Lane
+		what += ", lane " + req.Lane
 	}
 	p := confirmPage{head: s.head(r, what+"?"), Run: run.Name(), Lane: req.Lane, Kernel: req.Kernel, Action: string(req.Action), What: what,
 		Means: means, Grave: grave, Back: runAddress(run.Name())}

@@ -3,6 +3,8 @@ package web
 import (
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -63,11 +65,12 @@ func shown(t *testing.T) (l *lab, s *Server, pages map[string]string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	past := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return !strings.Contains(n, "-overnight-") })
 	return l, l.page(Options{}), map[string]string{
 		"runs": "/", "targets": "/targets", "run": "/runs/" + name, "lane": "/runs/" + name + "/lanes/router01", "failed lane": "/runs/" + name + "/lanes/router04",
-		"past run": "/runs/" + names[1], "files": "/runs/" + name + "/files/", "file": "/runs/" + name + "/files/router01/boot-001/console.log",
+		"past run": "/runs/" + past[0], "files": "/runs/" + name + "/files/", "file": "/runs/" + name + "/files/router01/boot-001/console.log",
 		"confirm": "/runs/" + name + "/control?action=skip-kernel&lane=router01&kernel=cfs", "evil run": "/runs/" + evil.run.Name(),
-		"evil lane": laneAddress(evil.run.Name(), hostile()[0]), "problem": "/runs/nosuch", "api": "/api", "older": "/?before=" + names[20],
+		"evil lane": laneAddress(evil.run.Name(), hostile()[0]), "problem": "/runs/nosuch", "api": "/api", "older": "/?before=" + past[20],
 	}
 }
 
@@ -92,4 +95,10 @@ func TestPagesInABrowser(t *testing.T) {
 		}
 		b.clean(name)
 	}
+	// The report brings its own style, under its own policy.
+	b.open(base + pages["past run"] + "/report")
+	if s := eval[string](b, `document.querySelector("h1").textContent + " " + getComputedStyle(document.querySelector(".card")).borderRadius`); s != "kernsweep: sweep overnight 8px" {
+		t.Errorf("the report shows %q", s)
+	}
+	b.clean("report")
 }
