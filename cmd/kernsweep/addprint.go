@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -10,7 +9,6 @@ import (
 
 	"kernsweep/orchestrator"
 	"kernsweep/orchestrator/live"
-	"kernsweep/orchestrator/report"
 	"kernsweep/targets"
 )
 
@@ -31,9 +29,7 @@ const factWidth = 80 // columns of the table
 // printAddition says what was found, what is written, and what is missing.
 func (a *app) printAddition(x added) error {
 	if a.json {
-		e := json.NewEncoder(report.Inert(a.out))
-		e.SetIndent("", "  ")
-		return e.Encode(x)
+		return a.printJSON(x)
 	}
 	printFacts(a.out, x.Facts)
 	for _, n := range slices.Concat(x.Survey.Running.Notes, x.Survey.Notes) {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,7 +13,6 @@ import (
 	"kernsweep/orchestrator/compare"
 	"kernsweep/orchestrator/live"
 	"kernsweep/orchestrator/plan"
-	"kernsweep/orchestrator/report"
 	"kernsweep/orchestrator/results"
 	"kernsweep/orchestrator/store"
 	"kernsweep/orchestrator/validity"
@@ -118,9 +116,7 @@ func (a *app) compare(args []string, o *comparing) error {
 
 func (a *app) printCompared(out *compared, secondary bool) error {
 	if a.json {
-		e := json.NewEncoder(report.Inert(a.out))
-		e.SetIndent("", "  ")
-		return e.Encode(out)
+		return a.printJSON(out)
 	}
 	if out.RunsJudgement != nil {
 		if err := printRuns(a.out, out.RunsJudgement, secondary); err != nil {

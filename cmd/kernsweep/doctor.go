@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -14,7 +13,6 @@ import (
 	"kernsweep/orchestrator/config"
 	"kernsweep/orchestrator/doctor"
 	"kernsweep/orchestrator/live"
-	"kernsweep/orchestrator/report"
 	"kernsweep/targets"
 	"kernsweep/targets/sshconn"
 	"kernsweep/targets/tftp"
@@ -137,9 +135,7 @@ func printStep(w io.Writer, s doctor.Step) {
 // printRehearsal ends the list with what it means for a night.
 func (a *app) printRehearsal(t *config.Target, steps []doctor.Step) error {
 	if a.json {
-		e := json.NewEncoder(report.Inert(a.out))
-		e.SetIndent("", "  ")
-		if err := e.Encode(steps); err != nil {
+		if err := a.printJSON(steps); err != nil {
 			return err
 		}
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,7 +15,6 @@ import (
 
 	"kernsweep/orchestrator/config"
 	"kernsweep/orchestrator/live"
-	"kernsweep/orchestrator/report"
 )
 
 // layout is one call of fmt.
@@ -65,9 +63,7 @@ func (l *layout) run(names []string) error {
 		}
 	}
 	if l.app.json {
-		e := json.NewEncoder(report.Inert(l.app.out))
-		e.SetIndent("", "  ")
-		if err := e.Encode(map[string][]string{"changed": append([]string{}, l.changed...)}); err != nil {
+		if err := l.app.printJSON(map[string][]string{"changed": append([]string{}, l.changed...)}); err != nil {
 			return err
 		}
 	}

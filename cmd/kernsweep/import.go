@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,7 +13,6 @@ import (
 
 	"kernsweep/orchestrator/importer"
 	"kernsweep/orchestrator/live"
-	"kernsweep/orchestrator/report"
 	"kernsweep/orchestrator/results"
 	"kernsweep/workloads"
 )
@@ -182,9 +180,7 @@ func (a *app) openLogs(ctx context.Context, args []string) ([]importer.File, err
 // run's name.
 func (a *app) described(d importer.Described, run *results.Run) error {
 	if a.json {
-		e := json.NewEncoder(report.Inert(a.out))
-		e.SetIndent("", "  ")
-		return e.Encode(struct {
+		return a.printJSON(struct {
 			Run string `json:"run,omitempty"`
 			importer.Described
 		}{dirOf(run), d})

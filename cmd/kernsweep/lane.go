@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -13,7 +12,6 @@ import (
 	"kernsweep/orchestrator/control"
 	"kernsweep/orchestrator/live"
 	"kernsweep/orchestrator/plan"
-	"kernsweep/orchestrator/report"
 	"kernsweep/orchestrator/results"
 )
 
@@ -91,9 +89,7 @@ func (a *app) steerLane(ctx context.Context, l laneCall) error {
 		return &statusError{exitInfra, errors.New(live.Safe(err.Error()))}
 	}
 	if a.json {
-		e := json.NewEncoder(report.Inert(a.out))
-		e.SetIndent("", "  ")
-		return e.Encode(struct {
+		return a.printJSON(struct {
 			Run    string         `json:"run"`
 			Lane   string         `json:"lane"`
 			Action control.Action `json:"action"`

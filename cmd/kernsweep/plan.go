@@ -3,7 +3,6 @@ package main
 import (
 	"crypto/rand"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -15,7 +14,6 @@ import (
 	"kernsweep/orchestrator/config"
 	"kernsweep/orchestrator/glance"
 	"kernsweep/orchestrator/plan"
-	"kernsweep/orchestrator/report"
 )
 
 // selection are the flags that narrow a sweep.
@@ -89,8 +87,6 @@ key, or nobody; a virtual target is started anew.`,
 func (a *app) writePlan(lab *config.Lab, p *plan.Plan, f plan.Forecast, sel selection, order bool) error {
 	proposals, g := a.proposals(lab, p), a.glance(lab, p, f, "run "+p.Sweep, false)
 	if a.json {
-		e := json.NewEncoder(report.Inert(a.out))
-		e.SetIndent("", "  ")
 		doc := struct {
 			*plan.Plan
 			Until     *plan.Forecast  `json:"until,omitempty"`
@@ -100,7 +96,7 @@ func (a *app) writePlan(lab *config.Lab, p *plan.Plan, f plan.Forecast, sel sele
 		if len(f.Lanes) > 0 {
 			doc.Until = &f
 		}
-		return e.Encode(doc)
+		return a.printJSON(doc)
 	}
 	write := p.WriteHead
 	if order {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,7 +15,6 @@ import (
 	"kernsweep/orchestrator"
 	"kernsweep/orchestrator/config"
 	"kernsweep/orchestrator/live"
-	"kernsweep/orchestrator/report"
 	"kernsweep/targets"
 	"kernsweep/targets/sshconn"
 )
@@ -127,9 +125,7 @@ func (a *app) compareSurvey(t *config.Target, s *targets.Survey, keep bool, p *p
 
 func (a *app) printProbed(t *config.Target, s *targets.Survey, p probed) error {
 	if a.json {
-		e := json.NewEncoder(report.Inert(a.out))
-		e.SetIndent("", "  ")
-		return e.Encode(p)
+		return a.printJSON(p)
 	}
 	if err := a.printProbe(t, p.BootRecord); err != nil {
 		return err
@@ -156,9 +152,7 @@ func (a *app) printProbed(t *config.Target, s *targets.Survey, p probed) error {
 
 func (a *app) printProbe(t *config.Target, r targets.BootRecord) error {
 	if a.json {
-		e := json.NewEncoder(report.Inert(a.out))
-		e.SetIndent("", "  ")
-		return e.Encode(r)
+		return a.printJSON(r)
 	}
 	w := tabwriter.NewWriter(a.out, 0, 8, 2, ' ', 0)
 	line := func(name, value string) { fmt.Fprintf(w, "%s\t%s\n", name, live.Safe(value)) }

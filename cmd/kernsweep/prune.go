@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"strconv"
@@ -11,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"kernsweep/orchestrator/live"
-	"kernsweep/orchestrator/report"
 	"kernsweep/orchestrator/store"
 )
 
@@ -92,9 +90,7 @@ func (a *app) printPruned(p store.Pruned) error {
 		fmt.Fprintln(a.err, "warning: "+live.Safe(w))
 	}
 	if a.json {
-		e := json.NewEncoder(report.Inert(a.out))
-		e.SetIndent("", "  ")
-		return e.Encode(p)
+		return a.printJSON(p)
 	}
 	for _, r := range p.Removed {
 		fmt.Fprintf(a.out, "%-9s %s  %s: %s\n", r.What, live.Safe(r.Name), store.Bytes(r.Bytes), r.Why)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"text/tabwriter"
@@ -10,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"kernsweep/orchestrator/config"
-	"kernsweep/orchestrator/report"
 )
 
 // handTime bounds one command by hand, boots apart.
@@ -46,12 +44,12 @@ func (a *app) targetListCmd() *cobra.Command {
 				Console string `json:"console"`
 				Host    string `json:"host"`
 			}
-			var rows []row
+			rows := []row{}
 			for _, t := range lab.Targets {
 				rows = append(rows, row{t.Name, t.Arch, t.BootKind, t.PowerKind, t.ConsoleKind, t.SSH.Host})
 			}
 			if a.json {
-				return json.NewEncoder(report.Inert(a.out)).Encode(rows)
+				return a.printJSON(rows)
 			}
 			w := tabwriter.NewWriter(a.out, 0, 8, 2, ' ', 0)
 			fmt.Fprintln(w, "TARGET\tARCH\tBOOT\tPOWER\tCONSOLE\tHOST")

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -22,7 +21,7 @@ func (a *app) validateCmd() *cobra.Command {
 				fmt.Fprintln(a.err, w)
 			}
 			if a.json {
-				return json.NewEncoder(a.out).Encode(map[string]int{"targets": len(lab.Targets), "kernels": len(lab.Kernels),
+				return a.printJSON(map[string]int{"targets": len(lab.Targets), "kernels": len(lab.Kernels),
 					"workloads": len(lab.Workloads), "sweeps": len(lab.Sweeps)})
 			}
 			fmt.Fprintf(a.out, "%s is valid: %d targets, %d kernels, %d workloads, %d sweeps\n",

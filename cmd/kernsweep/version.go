@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"runtime"
@@ -61,7 +60,7 @@ func (a *app) versionCmd() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if a.json {
-				return json.NewEncoder(a.out).Encode(map[string]any{"version": version(), "go": runtime.Version(),
+				return a.printJSON(map[string]any{"version": version(), "go": runtime.Version(),
 					"platform": runtime.GOOS + "/" + runtime.GOARCH, "agents": agentbin.Embedded()})
 			}
 			fmt.Fprintf(a.out, "kernsweep %s (%s %s/%s)\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
