@@ -49,6 +49,7 @@ func documentedLines(text string) [][]string {
 		for _, m := range call.FindAllStringSubmatch(block, -1) {
 			line, _, _ := strings.Cut(m[1], " #")
 			line, _, _ = strings.Cut(line, " | ")
+			line, _, _ = strings.Cut(line, " >")
 			var words []string
 			for _, w := range regexp.MustCompile(`'[^']*'|"[^"]*"|\S+`).FindAllString(line, -1) {
 				words = append(words, strings.Trim(w, `'"`))
