@@ -34,8 +34,8 @@ type stretch struct {
 	what    string // for people
 	kernel  string // "" = of none
 	trial   bool
-	waiting bool // for others; nothing has begun
-	ended   bool // the end of the trial is written: its verdict is not to be cut off
+	waiting bool  // for others; nothing has begun
+	ended   bool  // the end of the trial is written: its verdict is not to be cut off
 	by      error // why a person ended it; nil: nobody did
 	cancel  context.CancelCauseFunc
 	over    func() bool // it is being ended, by a person or with the whole run
