@@ -105,7 +105,7 @@ func (k *Kernbench) jobs(cpus int) (string, error) {
 	case cpus < 1:
 		return "", &UnavailableError{Reason: "the number of CPUs is unknown"}
 	case k.level() == levelHalf && cpus/2 < 2:
-		return "", &UnavailableError{Reason: fmt.Sprintf("half load of %d CPU(s) is no more than a single job", cpus)}
+		return "", &UnavailableError{Reason: fmt.Sprintf("half load is no more than a single job with so few CPUs (%d)", cpus)}
 	case k.level() == levelHalf:
 		return "-j" + strconv.Itoa(cpus/2), nil
 	default:

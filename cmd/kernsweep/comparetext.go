@@ -9,6 +9,7 @@ import (
 
 	"kernsweep/orchestrator/compare"
 	"kernsweep/orchestrator/live"
+	"kernsweep/orchestrator/plural"
 	"kernsweep/orchestrator/stats"
 	"kernsweep/workloads"
 )
@@ -51,7 +52,7 @@ func printRuns(w io.Writer, r *compare.RunsJudgement, secondary bool) error {
 		return err
 	}
 	if left > 0 {
-		fmt.Fprintf(w, "%s that no verdict is about: --secondary\n", counted(left, "more comparison"))
+		fmt.Fprintf(w, "%s that no verdict is about: --secondary\n", plural.Of(left, "more comparison"))
 	}
 	fmt.Fprintln(w)
 	for _, c := range r.Comparisons {

@@ -13,6 +13,7 @@ import (
 	"kernsweep/orchestrator/config"
 	"kernsweep/orchestrator/live"
 	"kernsweep/orchestrator/plan"
+	"kernsweep/orchestrator/plural"
 	"kernsweep/orchestrator/report"
 	"kernsweep/orchestrator/results"
 	"kernsweep/orchestrator/validity"
@@ -62,7 +63,7 @@ func (a *app) execute(ctx context.Context, lab *config.Lab, p *plan.Plan, run *r
 	defer free()
 	log := a.logger()
 	dialer := sshconn.New(log)
-	fmt.Fprintf(a.err, "run %s: %s, %s, %s\n\n", run.Dir(), counted(p.Boots(), "boot"), counted(p.Trials(), "trial"), p.Takes())
+	fmt.Fprintf(a.err, "run %s: %s, %s, %s\n\n", run.Dir(), plural.Of(p.Boots(), "boot"), plural.Of(p.Trials(), "trial"), p.Takes())
 	files := tftp.New(log)
 	defer files.Close()
 	a.preflight(ctx, lab, p, b, run, dialer.Dial, files.Serve, note)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"kernsweep/orchestrator/live"
+	"kernsweep/orchestrator/plural"
 	"kernsweep/targets"
 )
 
@@ -147,5 +148,5 @@ func tally(n int, ends map[string][]string, good string) string {
 		}
 		parts = append(parts, text)
 	}
-	return counted(n, "target") + ": " + strings.Join(parts, ", ")
+	return plural.Of(n, "target") + ": " + strings.Join(parts, ", ")
 }

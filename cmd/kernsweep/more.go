@@ -5,6 +5,7 @@ import (
 
 	"kernsweep/orchestrator/config"
 	"kernsweep/orchestrator/plan"
+	"kernsweep/orchestrator/plural"
 	"kernsweep/orchestrator/results"
 )
 
@@ -41,8 +42,8 @@ func (a *app) addBlocks(lab *config.Lab, r *rerun) (*plan.Plan, error) {
 		fmt.Fprintf(a.err, "%s did not come to its end: kernsweep resume %s goes on with it, also after these blocks\n", r.run.Name(), r.run.Name())
 	}
 	for _, l := range p.Lanes {
-		fmt.Fprintf(a.err, "adds %s to %s (%s, %s, about %s) as session %d\n", counted(l.Rounds(), "block"), l.Target,
-			counted(len(l.Boots), "boot"), counted(l.Measured(), "trial"), plan.Round(l.Estimate), len(sessions)+1)
+		fmt.Fprintf(a.err, "adds %s to %s (%s, %s, about %s) as session %d\n", plural.Of(l.Rounds(), "block"), l.Target,
+			plural.Of(len(l.Boots), "boot"), plural.Of(l.Measured(), "trial"), plan.Round(l.Estimate), len(sessions)+1)
 	}
 	return p, nil
 }

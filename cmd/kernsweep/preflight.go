@@ -16,6 +16,7 @@ import (
 	"kernsweep/orchestrator/leases"
 	"kernsweep/orchestrator/live"
 	"kernsweep/orchestrator/plan"
+	"kernsweep/orchestrator/plural"
 	"kernsweep/orchestrator/results"
 	"kernsweep/orchestrator/store"
 	"kernsweep/targets"
@@ -108,10 +109,10 @@ func leave(found []orchestrator.Finding, things int) string {
 		if names != "" {
 			names = " (" + short(names, 40) + ")"
 		}
-		text = append(text, counted(n, "warning")+names)
+		text = append(text, plural.Of(n, "warning")+names)
 	}
 	if things > 0 {
-		text = append(text, counted(things, "thing")+" to look at, above")
+		text = append(text, plural.Of(things, "thing")+" to look at, above")
 	}
 	if text == nil {
 		return "safe to leave"

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kernsweep/orchestrator/live"
+	"kernsweep/orchestrator/plural"
 	"kernsweep/orchestrator/store"
 )
 
@@ -108,13 +109,13 @@ func (a *app) printPruned(p store.Pruned) error {
 			}
 		}
 		if n > 0 {
-			what += ", " + counted(n, kind.one)
+			what += ", " + plural.Of(n, kind.one)
 		}
 	}
 	if what != "" {
 		what = " (" + strings.TrimPrefix(what, ", ") + ")"
 	}
-	_, err := fmt.Fprintf(a.out, "%s %s%s; left: %s, %s with the store\n", store.Bytes(p.Bytes), verb, what, counted(p.Runs, "run"), store.Bytes(p.Stay))
+	_, err := fmt.Fprintf(a.out, "%s %s%s; left: %s, %s with the store\n", store.Bytes(p.Bytes), verb, what, plural.Of(p.Runs, "run"), store.Bytes(p.Stay))
 	return err
 }
 

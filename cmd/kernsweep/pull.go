@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kernsweep/orchestrator/config"
+	"kernsweep/orchestrator/plural"
 	"kernsweep/targets/files"
 )
 
@@ -146,10 +147,10 @@ func (h hand) pull(ctx context.Context, from []string, dir string, m *meter) dee
 	}
 	d := deed{err: errors.Join(errs...), result: sum}
 	if sum.Files > 0 || d.err == nil {
-		d.line = fmt.Sprintf("%s (%s) in %s", counted(sum.Files, "file"), files.Size(sum.Bytes), root.Name())
+		d.line = fmt.Sprintf("%s (%s) in %s", plural.Of(sum.Files, "file"), files.Size(sum.Bytes), root.Name())
 	}
 	for _, kind := range slices.Sorted(maps.Keys(sum.Left)) {
-		d.line += "; left out: " + counted(sum.Left[kind], kind)
+		d.line += "; left out: " + plural.Of(sum.Left[kind], kind)
 	}
 	return d
 }

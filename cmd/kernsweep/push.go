@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kernsweep/orchestrator/plural"
 	"kernsweep/targets/files"
 )
 
@@ -85,11 +86,11 @@ func (a *app) push(ctx context.Context, on choice, l limits, parcel *files.Parce
 		switch {
 		case err != nil:
 		case p.Sent == 0 && p.Files > 0:
-			d.line = fmt.Sprintf("%s already there", counted(p.Files, "file"))
+			d.line = fmt.Sprintf("%s already there", plural.Of(p.Files, "file"))
 		case p.Sent < p.Files:
-			d.line = fmt.Sprintf("%s sent (%s), %d already there", counted(p.Sent, "file"), files.Size(p.Bytes), p.Files-p.Sent)
+			d.line = fmt.Sprintf("%s sent (%s), %d already there", plural.Of(p.Sent, "file"), files.Size(p.Bytes), p.Files-p.Sent)
 		default:
-			d.line = fmt.Sprintf("%s sent (%s)", counted(p.Sent, "file"), files.Size(p.Bytes))
+			d.line = fmt.Sprintf("%s sent (%s)", plural.Of(p.Sent, "file"), files.Size(p.Bytes))
 		}
 		if len(p.Remarks) > 0 {
 			d.line = strings.TrimPrefix(d.line+"; "+strings.Join(p.Remarks, "; "), "; ")

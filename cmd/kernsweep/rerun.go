@@ -11,6 +11,7 @@ import (
 	"kernsweep/orchestrator"
 	"kernsweep/orchestrator/config"
 	"kernsweep/orchestrator/plan"
+	"kernsweep/orchestrator/plural"
 	"kernsweep/orchestrator/results"
 )
 
@@ -117,7 +118,7 @@ func (a *app) rerun(ctx context.Context, r *rerun) error {
 func (r *rerun) why() string {
 	switch {
 	case r.more > 0:
-		return "rerun that adds " + counted(r.more, "block")
+		return "rerun that adds " + plural.Of(r.more, "block")
 	case r.alone:
 		return "rerun of failed cells alone"
 	case r.failed:
@@ -159,7 +160,7 @@ func (a *app) selectRerun(lab *config.Lab, r *rerun) (*plan.Plan, error) {
 		return nil, usage(err)
 	}
 	if n := len(left); n > 0 {
-		fmt.Fprintf(a.err, "left out for --until, and measured by kernsweep resume %[2]s: %[1]s\n", counted(n, "trial"), r.run.Name())
+		fmt.Fprintf(a.err, "left out for --until, and measured by kernsweep resume %[2]s: %[1]s\n", plural.Of(n, "trial"), r.run.Name())
 	}
 	if len(p.Lanes) == 0 {
 		if s.Want != nil {
@@ -201,25 +202,18 @@ func (a *app) sayCost(lab *config.Lab, r *rerun, p *plan.Plan, s plan.Selection)
 			}
 		}
 		differ := o.Measured() > 0 && o.Measured() != l.Measured()
-		text := fmt.Sprintf("repeats %s of %s (%s, about %s) as session %d", counted(l.Rounds(), "whole block"), l.Target,
-			counted(l.Measured(), "trial"), plan.Round(l.Estimate), len(sessions)+1)
+		text := fmt.Sprintf("repeats %s of %s (%s, about %s) as session %d", plural.Of(l.Rounds(), "whole block"), l.Target,
+			plural.Of(l.Measured(), "trial"), plan.Round(l.Estimate), len(sessions)+1)
 		switch {
 		case r.alone:
-			text = fmt.Sprintf("repeats %s of %s (about %s) as session %d", counted(l.Measured(), "trial"), l.Target, plan.Round(l.Estimate), len(sessions)+1)
+			text = fmt.Sprintf("repeats %s of %s (about %s) as session %d", plural.Of(l.Measured(), "trial"), l.Target, plan.Round(l.Estimate), len(sessions)+1)
 			if differ {
 				text += fmt.Sprintf(", and compares kernels of different days; without --only-failed-cells it is %s (%s, about %s)",
-					counted(o.Rounds(), "whole block"), counted(o.Measured(), "trial"), plan.Round(o.Estimate))
+					plural.Of(o.Rounds(), "whole block"), plural.Of(o.Measured(), "trial"), plan.Round(o.Estimate))
 			}
 		case differ && r.failed:
-			text += fmt.Sprintf("; --only-failed-cells repeats %s, but compares kernels of different days", counted(o.Measured(), "trial"))
+			text += fmt.Sprintf("; --only-failed-cells repeats %s, but compares kernels of different days", plural.Of(o.Measured(), "trial"))
 		}
 		fmt.Fprintln(a.err, text)
 	}
-}
-
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/term"
 
 	"kernsweep/orchestrator/config"
+	"kernsweep/orchestrator/plural"
 )
 
 // Exit statuses (DESIGN.md section 6); a run's own come from results.
@@ -171,7 +172,7 @@ func (a *app) load() (*config.Lab, error) {
 		}
 	}
 	if n > 0 && err == nil {
-		fmt.Fprintf(a.err, "%s: %s; kernsweep validate prints them\n", a.file, counted(n, "warning"))
+		fmt.Fprintf(a.err, "%s: %s; kernsweep validate prints them\n", a.file, plural.Of(n, "warning"))
 	}
 	return lab, err
 }

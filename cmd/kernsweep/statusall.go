@@ -12,6 +12,7 @@ import (
 
 	"kernsweep/orchestrator/glance"
 	"kernsweep/orchestrator/leases"
+	"kernsweep/orchestrator/plural"
 	"kernsweep/orchestrator/results"
 )
 
@@ -48,7 +49,7 @@ func (a *app) statusAll(ctx context.Context, all bool) error {
 		last = append(last, q.lines...)
 	}
 	if older > 0 {
-		foot(func(q *page) { q.do(0, counted(older, "older run"), a.kernsweep()+" status --all") })
+		foot(func(q *page) { q.do(0, plural.Of(older, "older run"), a.kernsweep()+" status --all") })
 	}
 	for _, l := range a.leaseLines(list) {
 		foot(func(q *page) { q.say(0, l) })

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/term"
 
 	"kernsweep/orchestrator/live"
+	"kernsweep/orchestrator/plural"
 	"kernsweep/orchestrator/report"
 	"kernsweep/orchestrator/results"
 )
@@ -105,10 +106,10 @@ func (s *runStatus) counts() string {
 	switch {
 	case total <= 0:
 		return "nothing yet"
-	case ok == total:
+	case ok == total && total > 1:
 		return fmt.Sprintf("all %d trials ok", total)
 	}
-	return fmt.Sprintf("%d of %d trials ok", ok, total)
+	return fmt.Sprintf("%d of %s ok", ok, plural.Of(total, "trial"))
 }
 
 // fine says that nobody is needed.
@@ -151,19 +152,19 @@ func (p *page) goOn(s *runStatus) {
 		p.do(2, "", s.call+" watch "+s.name)
 	case s.State == "unreadable" || s.Imported:
 	case s.State == "died without a word":
-		p.do(2, fmt.Sprintf("%d trials were never tried; nothing that was measured is lost", s.Missing), s.call+" resume "+s.name)
+		p.do(2, plural.Of(s.Missing, "trial")+" never tried; nothing that was measured is lost", s.call+" resume "+s.name)
 	case s.State == "interrupted":
-		text := fmt.Sprintf("%d trials were never tried", s.Missing)
+		text := plural.Of(s.Missing, "trial") + " never tried"
 		if s.Why != "" {
 			text = s.Why + "; " + text
 		}
 		p.do(2, text, s.call+" resume "+s.name)
 	case s.cut:
-		p.do(2, fmt.Sprintf("%d trials were left out for --until", s.Missing), s.call+" resume "+s.name)
+		p.do(2, plural.Of(s.Missing, "trial")+" left out for --until", s.call+" resume "+s.name)
 	case s.State == "not begun":
 		p.do(2, "it was made and never began", s.call+" resume "+s.name)
 	case s.Missing > 0 || s.State != "ended":
-		p.do(2, fmt.Sprintf("%d trials were never tried", s.Missing), s.call+" resume "+s.name)
+		p.do(2, plural.Of(s.Missing, "trial")+" never tried", s.call+" resume "+s.name)
 	case again(s.Needs) || len(s.Needs) > 1:
 		p.do(2, "when that is mended, all of it again:", s.call+" rerun "+s.name+" --failed")
 	}

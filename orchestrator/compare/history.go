@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"kernsweep/orchestrator/plural"
 	"kernsweep/orchestrator/results"
 	"kernsweep/orchestrator/stats"
 	"kernsweep/workloads"
@@ -111,7 +112,7 @@ func (r *HistoryRow) trend() {
 		return n
 	}
 	r.Slope, r.Low, r.High = share(l.Slope), share(l.Low), share(l.High)
-	have := fmt.Sprintf("%s of %d", counted(n, "run", "runs"), len(values))
+	have := fmt.Sprintf("%s of %d", plural.Of(n, "run"), len(values))
 	switch {
 	case n < leastTrend:
 		r.Sentence = fmt.Sprintf("no trend from %s, need %d", have, leastTrend)

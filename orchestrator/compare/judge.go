@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"kernsweep/orchestrator/plural"
 	"kernsweep/orchestrator/results"
 	"kernsweep/orchestrator/stats"
 	"kernsweep/workloads"
@@ -210,17 +211,17 @@ func (j *judging) findings(c *claim) {
 // leftOut tells what of a side did not enter: the rest may be the better part.
 func (c *claim) leftOut(s *side) {
 	if s.left > 0 {
-		c.soft("unproven boots", fmt.Sprintf("%s of %s left out: nobody proved which kernel ran", counted(s.left, "boot", "boots"), s.who()), "", "")
+		c.soft("unproven boots", fmt.Sprintf("%s of %s left out: nobody proved which kernel ran", plural.Of(s.left, "boot"), s.who()), "", "")
 	}
 	if len(s.spoilt) > 0 {
-		c.soft("spoilt boots", fmt.Sprintf("%s of %s left out for a hard finding", counted(len(s.spoilt), "boot", "boots"), s.who()), fmt.Sprintf("boots %v", s.spoilt), "")
+		c.soft("spoilt boots", fmt.Sprintf("%s of %s left out for a hard finding", plural.Of(len(s.spoilt), "boot"), s.who()), fmt.Sprintf("boots %v", s.spoilt), "")
 	}
 	if len(s.boots) == 0 {
 		return
 	}
 	if s.bootsFailed > 0 {
 		c.soft("boots failed", fmt.Sprintf("%s boots in some blocks only: its figures are of the boots that came up", s.who()),
-			fmt.Sprintf("%s of %d failed", counted(s.bootsFailed, "block", "blocks"), s.blocks), "every block's boot is good")
+			fmt.Sprintf("%s of %d failed", plural.Of(s.bootsFailed, "block"), s.blocks), "every block's boot is good")
 	}
 	if s.lost > 0 {
 		c.soft("trials missing", fmt.Sprintf("not every trial of %s counts: its figures are of those that ended well", s.who()),

@@ -3,6 +3,8 @@ package compare
 import (
 	"fmt"
 	"slices"
+
+	"kernsweep/orchestrator/plural"
 )
 
 // notes are about all comparisons, or many of them.
@@ -11,7 +13,7 @@ func (j *judging) notes(gs []*group, claims []*claim) []string {
 	if j.state.Plan.Design.Order == "blocked" {
 		out = append(out, "the sweep ran with order = \"blocked\": all boots of a kernel together, so order and kernel cannot be told apart, and nothing here is a claim")
 	} else if n := mixed(claims); n > 0 {
-		out = append(out, fmt.Sprintf("order and kernel cannot be told apart in %s: each kernel's boots were all together", counted(n, "comparison", "comparisons")))
+		out = append(out, fmt.Sprintf("order and kernel cannot be told apart in %s: each kernel's boots were all together", plural.Of(n, "comparison")))
 	}
 	guessed, alone := map[string][]string{}, 0
 	for _, g := range gs {
@@ -30,7 +32,7 @@ func (j *judging) notes(gs []*group, claims []*claim) []string {
 		}
 	}
 	if alone > 0 && !j.state.Plan.Design.NoiseFloor {
-		out = append(out, fmt.Sprintf("%s one kernel only: nothing to compare it with", counted(alone, "cell has", "cells have")))
+		out = append(out, plural.Of(alone, "cell")+" with one kernel only: nothing to compare with")
 	}
 	return append(out, withoutPrimary(claims)...)
 }

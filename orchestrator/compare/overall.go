@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"kernsweep/orchestrator/plural"
 	"kernsweep/orchestrator/stats"
 )
 
@@ -111,7 +112,7 @@ func (o *Overall) over(list []*claim, least int) {
 	}
 	v := stats.OverallOf(gainsOf(list))
 	if o.Blocks = v.Blocks; o.Blocks < leastBlocks {
-		refuse("%s in which every primary cell is valid for both kernels, need %d", counted(o.Blocks, "block", "blocks"), leastBlocks)
+		refuse("%s in which every primary cell is valid for both kernels, need %d", plural.Of(o.Blocks, "block"), leastBlocks)
 		return
 	}
 	o.Gain, o.Low, o.High = v.Gain, v.Low, v.High
@@ -121,9 +122,9 @@ func (o *Overall) over(list []*claim, least int) {
 	}
 	p := min(places(o.Gain.Value), places(o.Low.Value), places(o.High.Value))
 	o.Sentence = fmt.Sprintf("%s %s over %s (95 %% CI %s to %s %%; above 0 is better), %s", o.Kernel, percent(o.Gain.Value),
-		counted(len(o.Workloads), "workload", "workloads"), digits(o.Low.Value, p), digits(o.High.Value, p), counted(o.Blocks, "block", "blocks"))
+		plural.Of(len(o.Workloads), "workload"), digits(o.Low.Value, p), digits(o.High.Value, p), plural.Of(o.Blocks, "block"))
 	if v.Left > 0 {
-		o.Sentence += fmt.Sprintf(", without %s that lacked a cell", counted(v.Left, "block", "blocks"))
+		o.Sentence += fmt.Sprintf(", without %s that lacked a cell", plural.Of(v.Left, "block"))
 	}
 	switch {
 	case o.Blocks < least:

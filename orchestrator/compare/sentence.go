@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"kernsweep/orchestrator/plural"
 	"kernsweep/orchestrator/results"
 	"kernsweep/orchestrator/stats"
 	"kernsweep/workloads"
@@ -159,21 +160,21 @@ func (j *judging) missing(c *claim, seen string) string {
 		if !ahead.Enough {
 			return fmt.Sprintf("%s, and %d boots of each are not likely to do: find what makes the boots differ", text, have+ahead.More)
 		}
-		return fmt.Sprintf("%s, needs about %s of each", text, counted(ahead.More, "more boot", "more boots"))
+		return fmt.Sprintf("%s, needs about %s of each", text, plural.Of(ahead.More, "more boot"))
 	}
 	switch {
 	case have < need:
 		text := fmt.Sprintf("observed %s, %s, need %d of each", c.observed(), c.onFile(), need)
 		if c.Left > 0 {
-			text += fmt.Sprintf("; %s of sessions that measured one kernel only cannot enter", counted(c.Left, "more boot", "more boots"))
+			text += fmt.Sprintf("; %s of sessions that measured one kernel only cannot enter", plural.Of(c.Left, "more boot"))
 		}
 		return text + c.insideBoots()
 	case !c.SE.OK() || !c.P.OK():
 		return fmt.Sprintf("observed %s; no interval: %s", seen, cmp.Or(c.SE.Missing, c.P.Missing))
 	case c.holmLeast.OK() && c.holmLeast.Value > j.rules.Alpha:
-		return more(fmt.Sprintf("observed %s; among %s so few boots cannot decide", seen, counted(j.familySize, "primary comparison", "primary comparisons")))
+		return more(fmt.Sprintf("observed %s; among %s so few boots cannot decide", seen, plural.Of(j.familySize, "primary comparison")))
 	case c.Low.Value > 0 || c.High.Value < 0:
-		return more(fmt.Sprintf("observed %s; not clear enough among %s", seen, counted(j.familySize, "primary comparison", "primary comparisons")))
+		return more(fmt.Sprintf("observed %s; not clear enough among %s", seen, plural.Of(j.familySize, "primary comparison")))
 	}
 	return more(fmt.Sprintf("observed %s; the interval is wider than ±%s", seen, bare(j.rules.HalfWidth)))
 }
@@ -181,9 +182,9 @@ func (j *judging) missing(c *claim, seen string) string {
 // onFile says how many boots there are, in the words of somebody who counts.
 func (c *claim) onFile() string {
 	a, b := c.Boots[0], c.Boots[1]
-	text := fmt.Sprintf("%s of %s and %d of %s on file", counted(b, "boot", "boots"), c.b.name, a, c.a.name)
+	text := fmt.Sprintf("%s of %s and %d of %s on file", plural.Of(b, "boot"), c.b.name, a, c.a.name)
 	if a == b {
-		text = fmt.Sprintf("%s of each %s on file", counted(a, "boot", "boots"), c.each)
+		text = fmt.Sprintf("%s of each %s on file", plural.Of(a, "boot"), c.each)
 	}
 	return text
 }

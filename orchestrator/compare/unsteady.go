@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"kernsweep/orchestrator/plural"
 	"kernsweep/orchestrator/stats"
 )
 
@@ -65,7 +66,7 @@ func (c *claim) outliers(s *side, x stats.Sample) {
 		far = append(far, fmt.Sprintf("boot %d: %s, median %s", s.boots[i].Boot, c.absolute(x.Values[i]), c.absolute(stats.Quantile(x.Values, 0.5))))
 	}
 	if len(far) > 0 {
-		c.soft("outlier", fmt.Sprintf("%s of %s far from the others, and counted all the same", counted(len(far), "boot", "boots"), s.name),
+		c.soft("outlier", fmt.Sprintf("%s of %s far from the others, and counted all the same", plural.Of(len(far), "boot"), s.name),
 			listed(far), "within 5 × 1.4826 × MAD of the median")
 	}
 }
@@ -92,6 +93,6 @@ func (c *claim) steps(s *side) {
 	}
 	if 2*found > looked {
 		c.soft("level changed", fmt.Sprintf("the values of %s change their level inside a boot: its mean is of two states of the machine", s.name),
-			fmt.Sprintf("in %d of %s, first in %s", found, counted(looked, "boot", "boots"), first), "no step with p below 0.01 in more than half of the boots")
+			fmt.Sprintf("in %d of %s, first in %s", found, plural.Of(looked, "boot"), first), "no step with p below 0.01 in more than half of the boots")
 	}
 }

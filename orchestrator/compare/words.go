@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"kernsweep/orchestrator/plural"
 	"kernsweep/orchestrator/stats"
 	"kernsweep/workloads"
 )
@@ -148,21 +149,14 @@ func bare(v float64) string {
 
 // bootsWords says how many boots stand against how many.
 func (c *claim) bootsWords() string {
-	s := fmt.Sprintf("%s against %d", counted(c.Boots[1], "boot", "boots"), c.Boots[0])
+	s := fmt.Sprintf("%s against %d", plural.Of(c.Boots[1], "boot"), c.Boots[0])
 	if c.Sessions > 1 {
 		s += fmt.Sprintf(" in %d sessions", c.Sessions)
 	}
 	if c.Left > 0 {
-		s += fmt.Sprintf(", without %s of sessions that measured one side only", counted(c.Left, "boot", "boots"))
+		s += fmt.Sprintf(", without %s of sessions that measured one side only", plural.Of(c.Left, "boot"))
 	}
 	return s
-}
-
-func counted(n int, one, more string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, more)
 }
 
 // listed joins a few words, and says how many are left out.

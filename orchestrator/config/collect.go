@@ -7,6 +7,8 @@ import (
 
 	"github.com/agext/levenshtein"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"kernsweep/orchestrator/plural"
 )
 
 // topKinds are the blocks a file may hold, with their number of labels.
@@ -83,7 +85,7 @@ func (l *loader) of(kind string) []*block {
 func (l *loader) labels(b *block, want int) bool {
 	if len(b.labels) != want {
 		l.err(b.pos, fmt.Sprintf("it has %d; write %s%s { … }", len(b.labels), b.kind, strings.Repeat(" \"NAME\"", want)),
-			"%s needs %d %s", aBlock(b.kind), want, plural(want, "label"))
+			"%s needs %s", aBlock(b.kind), plural.Of(want, "label"))
 		return false
 	}
 	ok := true
@@ -243,13 +245,6 @@ func swapped(a, b string) bool {
 		i++
 	}
 	return i+1 < len(a) && a[i] == b[i+1] && a[i+1] == b[i] && a[i+2:] == b[i+2:]
-}
-
-func plural(n int, word string) string {
-	if n == 1 {
-		return word
-	}
-	return word + "s"
 }
 
 func contains(list []string, s string) bool {

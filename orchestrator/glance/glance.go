@@ -14,6 +14,7 @@ import (
 	"kernsweep/orchestrator/config"
 	"kernsweep/orchestrator/leases"
 	"kernsweep/orchestrator/plan"
+	"kernsweep/orchestrator/plural"
 	"kernsweep/targets"
 )
 
@@ -165,9 +166,9 @@ func reasons(p *plan.Plan) []string {
 	}
 	var out []string
 	for _, g := range order {
-		text := fmt.Sprintf("%s n/a: %s", counted(g.cells, "cell"), g.first)
+		text := fmt.Sprintf("%s n/a: %s", plural.Of(g.cells, "cell"), g.first)
 		if n := len(g.kernels) - 1; n > 0 && strings.Contains(g.first, "kernel ") {
-			text += fmt.Sprintf(", and so is it with %s more", counted(n, "kernel"))
+			text += fmt.Sprintf(", and so is it with %s more", plural.Of(n, "kernel"))
 		}
 		out = append(out, text)
 	}
@@ -175,10 +176,3 @@ func reasons(p *plan.Plan) []string {
 }
 
 var kernelWord = regexp.MustCompile(`kernel \S+`)
-
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}

@@ -11,6 +11,7 @@ import (
 	"kernsweep/orchestrator"
 	"kernsweep/orchestrator/config"
 	"kernsweep/orchestrator/plan"
+	"kernsweep/orchestrator/plural"
 	"kernsweep/orchestrator/store"
 	"kernsweep/targets"
 )
@@ -68,7 +69,7 @@ func (g *Glance) add(target, what, do string) {
 // refusals are what a run does not begin with.
 func (g *Glance) refusals(f Facts) {
 	if missing := orchestrator.MissingImages(f.Lab, f.Plan); len(missing) > 0 {
-		g.add("", counted(len(missing), "image file")+" cannot be used: "+missing[0], "put them there (the virtual lab's come from scripts/lab), or leave that target out with --target")
+		g.add("", plural.Of(len(missing), "image file")+" cannot be used: "+missing[0], "put them there (the virtual lab's come from scripts/lab), or leave that target out with --target")
 	}
 	for _, l := range g.Lanes {
 		if held := holder(f, f.Lab.Target(l.Target)); held != nil {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"kernsweep/orchestrator/plural"
 	"kernsweep/orchestrator/results"
 )
 
@@ -28,7 +29,7 @@ func (m *Import) attach(s *results.State) (func(lane string) []results.Record, e
 		case len(bare) == 0:
 			return nil, fmt.Errorf("the run has no trial of %s without an activity; it has trials of: %s", c, strings.Join(cellsOf(s.Model), ", "))
 		case len(bare) != len(mine):
-			return nil, fmt.Errorf("%s has %d trial(s) without an activity, and %d vmstat file(s) are named: name one for each, in their order", c, len(bare), len(mine))
+			return nil, fmt.Errorf("%s has %s without an activity, and you name %s: name one for each, in their order", c, plural.Of(len(bare), "trial"), plural.Of(len(mine), "vmstat file"))
 		}
 		for k, a := range bare {
 			p := *a.Parsed

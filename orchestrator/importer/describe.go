@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"kernsweep/orchestrator/plural"
 	"kernsweep/orchestrator/results"
 	"kernsweep/workloads"
 )
@@ -140,7 +141,7 @@ func (d Described) Text() []string {
 		}
 	}
 	for _, c := range d.Cells {
-		line := fmt.Sprintf("cell      %s: %d trial(s) in %d boot(s)", c.Cell, c.Trials, c.Boots)
+		line := fmt.Sprintf("cell      %s: %s in %s", c.Cell, plural.Of(c.Trials, "trial"), plural.Of(c.Boots, "boot"))
 		if n := len(c.Values); n > mostValues {
 			line += ": " + strings.Join(c.Values[:mostValues], ", ") + ", …"
 		} else if n > 0 {

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 
+	"kernsweep/orchestrator/plural"
 	"kernsweep/orchestrator/results"
 	"kernsweep/workloads"
 	"kernsweep/workloads/iperf"
@@ -200,5 +201,5 @@ func counter(r *iperf.Report, t iperf.Total, received bool) string {
 	if r.Process == "" {
 		what = "sent or received"
 	}
-	return fmt.Sprintf("%s, bytes %s, as printed by %s, in %.4g s, %d stream(s)", r, what, who, t.Seconds, t.Streams)
+	return fmt.Sprintf("%s, bytes %s, as printed by %s, in %.4g s, %s", r, what, who, t.Seconds, plural.Of(t.Streams, "stream"))
 }

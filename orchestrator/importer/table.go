@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"kernsweep/orchestrator/plural"
 	"kernsweep/orchestrator/results"
 	"kernsweep/workloads"
 )
@@ -156,7 +157,7 @@ func readTable(m *Import, file int, text string) error {
 		m.say("%s: what stands behind ± is not read, for the table does not say what it is of", shown(m.files[file].Name))
 	}
 	if outside > 0 {
-		m.say("%s: %d line(s) outside the table are not read", shown(m.files[file].Name), outside)
+		m.say("%s: not read, since outside the table: %s", shown(m.files[file].Name), plural.Of(outside, "line"))
 	}
 	return nil
 }

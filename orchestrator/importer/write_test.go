@@ -235,7 +235,7 @@ func TestActivityOfTrials(t *testing.T) {
 		files []string
 		want  string
 	}{
-		{o, []string{"K=v|" + vm(1)}, "has 2 trial(s) without an activity, and 1 vmstat file(s) are named"},
+		{o, []string{"K=v|" + vm(1)}, "has 2 trials without an activity, and you name 1 vmstat file"},
 		{Options{Format: "vmstat", Workload: "iperf.y"}, []string{"K=v|" + vm(1)}, "no trial of imported/K/iperf.y.default without an activity; it has trials of: imported/K/iperf.x.default"},
 	} {
 		if err := must(t, c.o, c.files...).Add(t.Context(), run, "test"); err == nil || !strings.Contains(err.Error(), c.want) {

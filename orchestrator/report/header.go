@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"kernsweep/orchestrator/plural"
 	"kernsweep/orchestrator/results"
 )
 
@@ -25,7 +26,7 @@ func header(src *source, width int) section {
 	for i, x := range d.Sessions {
 		if n := len(d.Sessions) - mostSessions; n > 0 && i > 0 && i <= n {
 			if i == 1 {
-				s.add(fmt.Sprintf("          %d more session(s)", n))
+				s.add("          " + plural.Of(n, "more session"))
 			}
 			continue
 		}
@@ -45,7 +46,7 @@ func header(src *source, width int) section {
 		s.say(width, "          ", "JOURNAL   %s", n)
 	}
 	if d.Doubtful > 0 {
-		s.say(width, "          ", "JOURNAL   %d record(s) after missing ones are on file and NOT counted", d.Doubtful)
+		s.say(width, "          ", "JOURNAL   on file and NOT counted: %s after missing ones", plural.Of(d.Doubtful, "record"))
 	}
 	for i := range d.Targets {
 		t := &d.Targets[i]
@@ -149,7 +150,7 @@ func stateText(d *Document) string {
 			return "nothing measured"
 		}
 		if notRun > 0 {
-			return fmt.Sprintf("no failure; %d planned trial(s) not run", notRun)
+			return "no failure; " + plural.Of(notRun, "planned trial") + " not run"
 		}
 		if slices.ContainsFunc(d.Failures, func(f Failure) bool { return f.Outcome == results.Skipped }) {
 			return "no failure; trials were skipped by hand"

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"kernsweep/orchestrator/plural"
 	"kernsweep/orchestrator/report/svg"
 	"kernsweep/orchestrator/stats"
 	"kernsweep/workloads"
@@ -136,7 +137,7 @@ func (v *cellView) stripRow(a svg.Axis, c *Cell, m workloads.Metric, cells []*Ce
 	}
 	r.Value, r.N = figureText(f.Median.Value)+unit, f.n()
 	r.Range = ends(f.CILow, f.CIHigh)
-	row := svg.StripRow{Class: r.Class, Title: fmt.Sprintf("%s, %s: median %s of %d boot(s)", c.Kernel, m.Name, r.Value, f.Boots),
+	row := svg.StripRow{Class: r.Class, Title: fmt.Sprintf("%s, %s: median %s of %s", c.Kernel, m.Name, r.Value, plural.Of(f.Boots, "boot")),
 		Median: &svg.Mark{Value: f.Median.Value, Title: "median " + r.Value}, Boots: bootMarks(c, f, unit), Trials: trialMarks(c, f, unit)}
 	if f.CILow.OK() && f.CIHigh.OK() {
 		row.Interval, row.HasInterval = [2]float64{f.CILow.Value, f.CIHigh.Value}, true

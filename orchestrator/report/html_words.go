@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"kernsweep/orchestrator/compare"
+	"kernsweep/orchestrator/plural"
 	"kernsweep/orchestrator/report/svg"
 	"kernsweep/orchestrator/stats"
 	"kernsweep/workloads"
@@ -19,7 +20,7 @@ func (p *page) about() {
 	case d.Running != "":
 		p.About = append(p.About, pageFact{"State", "RUNNING (" + d.Running + "): what is missing or interrupted below may still come"})
 	case d.Run.Imported != nil:
-		p.About = append(p.About, pageFact{"State", fmt.Sprintf("imported from %d file(s) of others: no boot was seen and no kernel was proven", len(d.Run.Imported.Files))})
+		p.About = append(p.About, pageFact{"State", fmt.Sprintf("imported from %s of others: no boot was seen and no kernel was proven", plural.Of(len(d.Run.Imported.Files), "file"))})
 	case n > 0 && d.Sessions[n-1].Ended.IsZero():
 		p.About = append(p.About, pageFact{"State", "the controller died"})
 	default:
@@ -32,7 +33,7 @@ func (p *page) about() {
 		p.Alarms = append(p.Alarms, "Journal: "+x)
 	}
 	if d.Doubtful > 0 {
-		p.Alarms = append(p.Alarms, fmt.Sprintf("Journal: %d record(s) are on file and NOT counted", d.Doubtful))
+		p.Alarms = append(p.Alarms, fmt.Sprintf("Journal: on file and NOT counted: %s", plural.Of(d.Doubtful, "record")))
 	}
 	for _, t := range d.Targets {
 		if t.Quarantined != "" {

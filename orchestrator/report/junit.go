@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"kernsweep/orchestrator/compare"
+	"kernsweep/orchestrator/plural"
 	"kernsweep/orchestrator/results"
 	"kernsweep/orchestrator/stats"
 )
@@ -186,10 +187,10 @@ func (s *junitSuite) cell(c *Cell) {
 	why := func(o results.Outcome) string {
 		for _, t := range c.Trials {
 			if t.Outcome == o && t.Repeat > 0 {
-				return fmt.Sprintf("%d trial(s) %s, the first in block %d, repeat %d: %s", c.Outcomes[o], o, t.Block, t.Repeat, t.Reason)
+				return fmt.Sprintf("%s %s, the first in block %d, repeat %d: %s", plural.Of(c.Outcomes[o], "trial"), o, t.Block, t.Repeat, t.Reason)
 			}
 		}
-		return fmt.Sprintf("%d trial(s) %s", c.Outcomes[o], o)
+		return fmt.Sprintf("%s %s", plural.Of(c.Outcomes[o], "trial"), o)
 	}
 	for _, o := range []results.Outcome{results.BootFailed, results.Failed, results.Invalid} {
 		if c.Outcomes[o] > 0 && k.Failure == nil && c.DidNotBoot == nil { // else the boot's case fails, once
@@ -209,7 +210,7 @@ func (s *junitSuite) cell(c *Cell) {
 		out = append(out, f.Rule+": "+f.Text)
 	}
 	if c.NotRun > 0 {
-		out = append(out, fmt.Sprintf("%d planned trial(s) not run", c.NotRun))
+		out = append(out, plural.Of(c.NotRun, "planned trial")+" not run")
 	}
 	k.Out = lines(out)
 	s.add(k, time)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"kernsweep/orchestrator/plural"
 	"kernsweep/orchestrator/results"
 )
 
@@ -185,13 +186,13 @@ func sessionList(src *source, width int) section {
 		}
 	}
 	for _, x := range d.Later {
-		s.say(width, "  ", "%s: %d trial(s) were skipped at first, and measured by a later session: %s", x.Target, x.Trials, x.Cause)
+		s.say(width, "  ", "%s: %s skipped at first, and measured by a later session: %s", x.Target, plural.Of(x.Trials, "trial"), x.Cause)
 	}
 	if len(d.Repeated) == 0 {
 		return s
 	}
 	s.blank()
-	s.say(width, "", "%d slot(s) took more than one attempt; the newest valid one counts, the others are on file.", len(d.Repeated))
+	s.say(width, "", "%s with more than one attempt; the newest valid one counts, the others are on file.", plural.Of(len(d.Repeated), "slot"))
 	tab := table{labels: 2, left: []int{1, 4, 5}, head: []string{"cell", "block, repeat", "attempts", "counts", "superseded", "first failure"}}
 	var notes footnotes
 	for _, r := range d.Repeated[:min(len(d.Repeated), mostRepeated)] {

@@ -49,7 +49,7 @@ func TestSessionsAreToldApart(t *testing.T) {
 	for _, want := range []string{
 		"session 2 ", ": rerun --failed --only-failed-cells",
 		"block 1 on desk holds trials of sessions 1, 2, 17s apart: a resumed block",
-		"3 slot(s) took more than one attempt",
+		"3 slots with more than one attempt",
 		"desk/bfs/exec.w.default 1, 1 2 2 (session 2)", "link lost: no route",
 		"desk/cfs/exec.w.default 2, 1 2 2 (session 2) attempt 1: 11, now 11.5 s",
 		"desk/bfs/exec.w.default 2, 1 2 2 (session 2) attempt 1: 12, now 12.5 s",
@@ -78,7 +78,7 @@ func TestSkippedAtFirst(t *testing.T) {
 		d.skippedFirst(x)
 	}
 	s := sessionList(&source{doc: &d}, 200)
-	if len(s.lines) != 1 || s.lines[0] != "desk: 2 trial(s) were skipped at first, and measured by a later session: no power" {
+	if len(s.lines) != 1 || s.lines[0] != "desk: 2 trials skipped at first, and measured by a later session: no power" {
 		t.Error(s.lines)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"kernsweep/orchestrator/plural"
 	"kernsweep/workloads"
 )
 
@@ -252,7 +253,7 @@ func missingText(f *Figure) string {
 		if s != "" {
 			s += "; "
 		}
-		s += fmt.Sprintf("%s: missing in %d trial(s): %s", f.Name, m.Trials, m.Text)
+		s += fmt.Sprintf("%s: missing in %s: %s", f.Name, plural.Of(m.Trials, "trial"), m.Text)
 	}
 	return s
 }

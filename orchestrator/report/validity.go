@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"kernsweep/orchestrator/plural"
 	"kernsweep/orchestrator/results"
 )
 
@@ -154,7 +155,7 @@ func where(f *results.Found) string {
 		parts = append(parts, fmt.Sprintf("boot %d", f.Boot))
 	}
 	if f.Trials > 0 {
-		parts = append(parts, fmt.Sprintf("%d trial(s)", f.Trials))
+		parts = append(parts, plural.Of(f.Trials, "trial"))
 	}
 	if len(parts) == 0 {
 		return "everywhere"

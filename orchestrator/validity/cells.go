@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"kernsweep/orchestrator/plural"
 	"kernsweep/orchestrator/results"
 )
 
@@ -185,7 +186,7 @@ func nothingToChoose(v *view) []results.Found {
 		}
 		f.Kernel = ""
 		if cpus > 0 {
-			f.Evidence = fmt.Sprintf("%d runnable, %d CPU(s)", jobs, cpus)
+			f.Evidence = fmt.Sprintf("%d runnable, %s", jobs, plural.Of(cpus, "CPU"))
 		}
 		out = append(out, f)
 	}

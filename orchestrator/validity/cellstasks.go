@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"kernsweep/orchestrator/plural"
 	"kernsweep/orchestrator/results"
 	"kernsweep/orchestrator/stats"
 )
@@ -25,7 +26,7 @@ func makespans(v *view) []results.Found {
 				continue
 			}
 			if n++; n == 1 {
-				evidence = fmt.Sprintf("all ended within %.5g s, their computing needs at least %.5g s on %d CPU(s)", took, bound, cpus)
+				evidence = fmt.Sprintf("all ended within %.5g s, their computing needs at least %.5g s on %s", took, bound, plural.Of(cpus, "CPU"))
 				if cpus == 0 {
 					evidence = fmt.Sprintf("all ended within %.5g s, one of them computed for %.5g s", took, bound)
 				}
@@ -97,7 +98,7 @@ func keptCPU(v *view) []results.Found {
 			for k, t := range tasks {
 				words = append(words, fmt.Sprintf("%s %.1f %%", t, 100*shares[k]))
 			}
-			evidence = fmt.Sprintf("%s of a CPU each, on %d CPU(s); fair would have been %.1f %% for %s", strings.Join(words, ", "), cpus, 100*fair[lucky], tasks[lucky])
+			evidence = fmt.Sprintf("%s of a CPU each, on %s; fair would have been %.1f %% for %s", strings.Join(words, ", "), plural.Of(cpus, "CPU"), 100*fair[lucky], tasks[lucky])
 		}
 		if n == 0 {
 			continue

@@ -62,7 +62,7 @@ func TestSameWorkOf2007(t *testing.T) {
 				t.Errorf("%+v", f)
 			}
 			f = one(t, r.found("CPU kept"))
-			if f.Hard || f.Kernel != "cfs-v6" || f.Scenario != "j3" || !strings.Contains(f.Evidence, "in 1 of 1 trials, first: LTMM 98.3 %, LTMB 72.9 %, LTBM 73.0 % of a CPU each, on 2 CPU(s)") {
+			if f.Hard || f.Kernel != "cfs-v6" || f.Scenario != "j3" || !strings.Contains(f.Evidence, "in 1 of 1 trials, first: LTMM 98.3 %, LTMB 72.9 %, LTBM 73.0 % of a CPU each, on 2 CPUs") {
 				t.Errorf("%+v", f)
 			}
 			none(t, r.found("impossible makespan"))

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"kernsweep/orchestrator/plural"
 	"kernsweep/orchestrator/results"
 )
 
@@ -174,7 +175,7 @@ func onlineCPUs(v *view) []results.Found {
 		if b.Result.Record.CPUs == 0 {
 			return ""
 		}
-		return fmt.Sprintf("%d CPU(s)", b.Result.Record.CPUs)
+		return plural.Of(b.Result.Record.CPUs, "CPU")
 	}, "the numbers of CPUs differ")
 }
 

@@ -44,7 +44,7 @@ func conditions() []condition {
 		{"SMT that an old kernel does not tell", freq(), freq("smt", "1"), "different frequency settings", true, ""},
 		{"one tells no governor", nil, freq(), "frequency not known alike", false, "bfs: none"},
 		{"neither tells one", freq(), freq(), "frequency not known alike", false, ""},
-		{"CPUs", nil, func(r *targets.BootRecord) { r.CPUs = 1 }, "different CPUs", true, "1 CPU(s) with bfs, 2 CPU(s) with cfs"},
+		{"CPUs", nil, func(r *targets.BootRecord) { r.CPUs = 1 }, "different CPUs", true, "1 CPU with bfs, 2 CPUs with cfs"},
 		{"CPUs not known", nil, func(r *targets.BootRecord) { r.CPUs = 0 }, "different CPUs", true, ""},
 		{"memory", nil, func(r *targets.BootRecord) { r.MemoryKB = 1 << 19 }, "different memory", false, "512 MiB with bfs, 1024 MiB with cfs"},
 		{"a larger kernel image", nil, func(r *targets.BootRecord) { r.MemoryKB -= 20000 }, "different memory", false, ""},

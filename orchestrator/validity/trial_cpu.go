@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"kernsweep/orchestrator/plural"
 	"kernsweep/workloads/vmstat"
 )
 
@@ -186,7 +187,7 @@ func frequencySteady(e *Evidence) answer {
 	if governorFixed(e).text != "" {
 		text = strings.Replace(text, " (throttled?)", "", 1)
 	}
-	return against(text, fmt.Sprintf("%d of %d CPU(s) moved", count(all), len(all)))
+	return against(text, fmt.Sprintf("%d of %s moved", count(all), plural.Of(len(all), "CPU")))
 }
 
 // atWork leaves out CPUs that did less than half of what the busiest one did: a

@@ -106,10 +106,10 @@ func ReadText(r io.Reader) (rows []Row, warns []string, err error) {
 	}
 	t.broken(nil)
 	if t.bad > 0 {
-		t.warns.add(fmt.Sprintf("%d line(s) begin like rows of vmstat, cannot be read, and are left out; the first: %s", t.bad, t.firstBad))
+		t.warns.add(fmt.Sprintf("lines left out, since they begin like rows of vmstat and cannot be read: %d; the first: %s", t.bad, t.firstBad))
 	}
 	if t.odd > 0 {
-		t.warns.add(fmt.Sprintf("in %d row(s) the shares of the CPU do not add up to 100 %%; the first: %s", t.odd, t.firstOdd))
+		t.warns.add(fmt.Sprintf("rows in which the shares of the CPU do not add up to 100 %%: %d; the first: %s", t.odd, t.firstOdd))
 	}
 	if len(t.rows) == 0 && in.Err() == nil {
 		t.warns.add(fmt.Sprintf("vmstat printed no samples; its last line: %q", t.last))

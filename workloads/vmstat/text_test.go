@@ -95,7 +95,7 @@ func TestReadTextOtherLayouts(t *testing.T) {
 		check(t, rows[1], map[Column]float64{R: 4, B: 1, In: 5000, Cs: 7000, Us: 25, Sy: 5})
 	}
 	for bad, says := range map[string]string{
-		" 4  1      0 712000   1000 200000    0    0     0     8 5x00 7000 25  5 50  1  4 15\n":         "1 line(s) begin like rows of vmstat",
+		" 4  1      0 712000   1000 200000    0    0     0     8 5x00 7000 25  5 50  1  4 15\n":         "begin like rows of vmstat and cannot be read: 1; the first",
 		" 4  1 712000100020000   0    0     0     8 5000 7000 25  5 50  1  4 15\n":                      "the first: line 5, \"4 1 712000100020000",
 		"1700000000 4  1    0 712000   1000 200000    0    0     0     8 5000 7000 25  5 50  1  4 15\n": "line 5, ",
 		" 4  1      0 712000   1000 200000    0    0     0     8 5000 7000 25  5 5  1  4 15\n":          "do not add up to 100 %",
