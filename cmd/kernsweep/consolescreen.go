@@ -42,7 +42,7 @@ type screen struct {
 }
 
 func (a *app) newScreen(target string) *screen {
-	s := &screen{target: target, in: a.in, out: a.out, errw: a.err, tty: -1}
+	s := &screen{target: target, in: a.in, out: a.out, errw: rawOutput(a.err), tty: -1}
 	if f, ok := a.in.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		s.tty = int(f.Fd())
 	}

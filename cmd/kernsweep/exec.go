@@ -106,7 +106,7 @@ func (a *app) execOne(ctx context.Context, on choice, argv []string, f execFlags
 			return
 		}
 		defer conn.Close()
-		exit, err = conn.Run(ctx, targets.Cmd{Argv: argv, Stdin: a.in, Stdout: a.out, Stderr: a.err})
+		exit, err = conn.Run(ctx, targets.Cmd{Argv: argv, Stdin: a.in, Stdout: a.out, Stderr: rawOutput(a.err)})
 		err = atTarget(t, err)
 		if e, ok := context.Cause(ctx).(errTime); ok && err != nil {
 			err = &statusError{exitFailed, fmt.Errorf("target %s: the command was ended: %w", t.Name, e)}

@@ -143,7 +143,7 @@ type observer interface {
 func (a *app) view(p *plan.Plan) observer {
 	t := live.NewTracker(time.Now(), rows(p))
 	if width, ok := a.terminal(); ok {
-		return live.NewScreen(a.err, t, width, time.Now)
+		return live.NewScreen(rawOutput(a.err), t, width, time.Now)
 	}
 	return &live.Plain{W: a.err, Tracker: t}
 }

@@ -25,7 +25,7 @@ type meter struct {
 }
 
 func (a *app) newMeter(total int64) *meter {
-	m := &meter{w: a.err, total: total}
+	m := &meter{w: rawOutput(a.err), total: total}
 	if width, ok := a.terminal(); ok {
 		m.width = width
 	}
@@ -40,7 +40,7 @@ func (m *meter) Write(p []byte) (int, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.clear()
-	return m.w.Write(p)
+	return said{m.w}.Write(p)
 }
 
 func (m *meter) clear() {

@@ -23,17 +23,17 @@ const (
 // awake. done is called when the run has ended.
 func (a *app) overnight(ctx context.Context, run *results.Run, note func(string)) (done func()) {
 	a.pipes = keepPipes()
-	stderr, stdout := newOutlet(a.err, progressMost), newOutlet(rawOutput(a.out), reportMost)
-	a.err, a.out = stderr, stdout
+	stderr, stdout := newOutlet(rawOutput(a.err), progressMost), newOutlet(rawOutput(a.out), reportMost)
+	a.err, a.out = said{stderr}, stdout
 	a.outlets = append(a.outlets, stdout, stderr)
 	stderr.onError(func(err error) { note(fmt.Sprintf("progress is shown no more: %v", err)) })
 	stdout.onError(func(err error) {
 		text := fmt.Sprintf("standard output takes no report (%v): kernsweep report %s has it", err, run.Name())
 		note(text)
-		fmt.Fprintln(stderr, "kernsweep: "+text)
+		fmt.Fprintln(said{stderr}, "kernsweep: "+text)
 	})
 	a.announce(run, nil)
-	awake := sleepless{root: "/", warn: func(s string) { note("warning: " + s); fmt.Fprintln(stderr, "warning: "+s) }}
+	awake := sleepless{root: "/", warn: func(s string) { note("warning: " + s); fmt.Fprintln(said{stderr}, "warning: "+s) }}
 	release := awake.hold("run " + run.Name())
 	return func() {
 		release()
@@ -41,10 +41,14 @@ func (a *app) overnight(ctx context.Context, run *results.Run, note func(string)
 	}
 }
 
-// rawOutput is what stands behind the check of other commands' output.
+// rawOutput is what stands behind the check of other commands' output, and
+// behind what makes our words inert.
 func rawOutput(w io.Writer) io.Writer {
-	if c, ok := w.(*checked); ok {
-		return c.w
+	switch x := w.(type) {
+	case *checked:
+		return x.w
+	case said:
+		return x.w
 	}
 	return w
 }

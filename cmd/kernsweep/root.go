@@ -71,6 +71,7 @@ func execute(ctx context.Context, args []string, in io.Reader, out, errw io.Writ
 // main is execute for an app that knows its signals.
 func (a *app) main(ctx context.Context, args []string, in io.Reader, out, errw io.Writer, env func(string) (string, bool)) int {
 	output := &checked{w: out}
+	errw = said{errw}
 	a.in, a.out, a.err, a.env, a.args = in, output, errw, env, args
 	defer a.closeOutlets(ctx)
 	root := a.root()
@@ -92,14 +93,14 @@ func (a *app) main(ctx context.Context, args []string, in io.Reader, out, errw i
 		return exitInterrupted
 	case errors.As(err, &s):
 		if s.err != nil {
-			fmt.Fprintln(errw, "kernsweep: "+s.err.Error())
+			fmt.Fprintln(errw, "kernsweep: "+oneVoice(s.err))
 		}
 		return s.status
 	case ctx.Err() != nil:
 		fmt.Fprintln(errw, "kernsweep: interrupted")
 		return exitInterrupted
 	default:
-		fmt.Fprintln(errw, "kernsweep: "+err.Error())
+		fmt.Fprintln(errw, "kernsweep: "+oneVoice(err))
 		return exitInfra // the controller's own trouble says nothing of a kernel
 	}
 }
@@ -207,7 +208,7 @@ func (a *app) logger() *zap.Logger {
 
 // terminal says whether progress may move the cursor, and how wide it is.
 func (a *app) terminal() (width func() int, ok bool) {
-	w := a.err
+	w := rawOutput(a.err)
 	if o, ok := w.(*outlet); ok {
 		w = o.w
 	}

@@ -21,3 +21,31 @@ func (s safeWriter) Write(b []byte) (int, error) {
 	}
 	return len(b), nil
 }
+
+// said is standard error: whatever a message quotes, from a device, a file or a
+// command line, does not drive the terminal. Line ends and tabs survive. What
+// means to drive it, or passes bytes on, takes rawOutput of it.
+type said struct{ w io.Writer }
+
+func (o said) Write(b []byte) (int, error) {
+	lines := strings.Split(string(b), "\n")
+	for i, l := range lines {
+		lines[i] = inertLine(l)
+	}
+	if _, err := io.WriteString(o.w, strings.Join(lines, "\n")); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}
+
+// oneVoice is an error's text of which only the first line begins at the margin:
+// what it quotes cannot pass for another message.
+func oneVoice(err error) string {
+	lines := strings.Split(err.Error(), "\n")
+	for i, l := range lines {
+		if i > 0 && l != "" && l[0] != ' ' {
+			lines[i] = "  " + l
+		}
+	}
+	return strings.Join(lines, "\n")
+}

@@ -80,7 +80,7 @@ func (a *app) shell(ctx context.Context, t *config.Target) error {
 
 // logIn runs the login shell, on our terminal when there is one.
 func (a *app) logIn(ctx context.Context, t *config.Target, conn targets.Conn) (targets.Exit, error) {
-	plain := sshconn.Terminal{In: a.in, Out: rawOutput(a.out), Err: a.err}
+	plain := sshconn.Terminal{In: a.in, Out: rawOutput(a.out), Err: rawOutput(a.err)}
 	s := a.newScreen(t.Name)
 	out, isFile := plain.Out.(*os.File)
 	if s.tty < 0 || !isFile || !term.IsTerminal(int(out.Fd())) {

@@ -95,11 +95,25 @@ func Safe(s string) string {
 		if r == '\t' {
 			return ' '
 		}
-		if unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co, unicode.Variation_Selector) {
-			return '·'
-		}
-		return r
+		return visible(r)
 	}, s)
+}
+
+// SafeText is Safe for several lines: their ends stay, and tabs.
+func SafeText(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\t' || r == '\n' {
+			return r
+		}
+		return visible(r)
+	}, s)
+}
+
+func visible(r rune) rune {
+	if unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point) {
+		return '·'
+	}
+	return r
 }
 
 // Plain writes one line per event, with the time and an estimate of what is left
