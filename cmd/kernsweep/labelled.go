@@ -32,13 +32,7 @@ func onTerminal(w io.Writer) bool {
 }
 
 // inertLine is a line that cannot drive a terminal. Tabs stay.
-func inertLine(line string) string {
-	parts := strings.Split(strings.TrimSuffix(line, "\r"), "\t")
-	for i := range parts {
-		parts[i] = live.Safe(parts[i])
-	}
-	return strings.Join(parts, "\t")
-}
+func inertLine(line string) string { return live.SafeText(strings.TrimSuffix(line, "\r")) }
 
 // oneWriter lets several write to w, each call whole.
 type oneWriter struct {

@@ -14,6 +14,7 @@ import (
 	"kernsweep/orchestrator/config"
 	"kernsweep/orchestrator/control"
 	"kernsweep/orchestrator/leases"
+	"kernsweep/orchestrator/live"
 	"kernsweep/orchestrator/live/web"
 	"kernsweep/orchestrator/report"
 	"kernsweep/orchestrator/results"
@@ -62,7 +63,7 @@ func (a *app) webStatus(run *results.Run) (web.Status, error) {
 		out.Needs = append(out.Needs, web.Need{Text: n.Sentence(func(t time.Time) string { return clock(t, now) }), Command: n.Command})
 	}
 	if len(out.Needs) == 0 && s.Next != "" && s.Next != a.command("report", run) {
-		out.Needs = []web.Need{{Text: s.State + ": " + outcomeText(s.Outcomes, s.Missing), Command: s.Next}}
+		out.Needs = []web.Need{{Text: s.State + ": " + live.Stand(s.Outcomes, s.Missing), Command: s.Next}}
 	}
 	return out, nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kernsweep/orchestrator/live"
 	"kernsweep/orchestrator/plan"
 	"kernsweep/orchestrator/report"
 	"kernsweep/orchestrator/results"
@@ -186,7 +187,7 @@ func byHand(n map[results.Outcome]int, c int) {
 // running names the trials that have no end yet while their controller lives.
 func running(n map[results.Outcome]int) {
 	if c := n[results.Interrupted]; c > 0 {
-		n["running"] = c
+		n[live.Going] = c
 		delete(n, results.Interrupted)
 	}
 }
@@ -255,22 +256,5 @@ func (a *app) sayNext(run *results.Run) {
 	if err != nil || s.cut || s.Next == a.command("report", run) {
 		return
 	}
-	fmt.Fprintf(a.err, "run %s: %s; next: %s\n", s.Run, outcomeText(s.Outcomes, s.Missing), s.Next)
-}
-
-func outcomeText(n map[results.Outcome]int, missing int) string {
-	var s []string
-	order := []results.Outcome{results.OK, results.Failed, results.BootFailed, results.Lost, results.Invalid, results.Interrupted, "running", results.Skipped, results.SkippedByHand, results.NotApplicable}
-	for _, o := range order {
-		if n[o] > 0 {
-			s = append(s, fmt.Sprintf("%d %s", n[o], o))
-		}
-	}
-	if missing > 0 {
-		s = append(s, fmt.Sprintf("%d not tried", missing))
-	}
-	if len(s) == 0 {
-		return "nothing yet"
-	}
-	return strings.Join(s, ", ")
+	fmt.Fprintf(a.err, "run %s: %s; next: %s\n", s.Run, live.Stand(s.Outcomes, s.Missing), s.Next)
 }

@@ -187,7 +187,7 @@ func (a *app) printStatus(s runStatus, lanes bool) {
 		p.say(0, s.Run+"  "+s.State)
 	} else {
 		s.whole = true
-		text, counts := strings.TrimSuffix(p.head(&s), s.counts()), outcomeText(s.Outcomes, s.Missing)
+		text, counts := strings.TrimSuffix(p.head(&s), s.counts()), live.Stand(s.Outcomes, s.Missing)
 		if ansi.StringWidth(text+counts) > p.width {
 			p.say(0, text)
 			text = "  "
@@ -207,7 +207,7 @@ func (p *page) printLanes(s *runStatus) []report.Need {
 	at := func(t time.Time) string { return clock(t, p.now) }
 	told := 0
 	for _, l := range s.Lanes {
-		p.say(2, fmt.Sprintf("%-16s %-12s %s", live.Safe(l.Name), l.State, outcomeText(l.Outcomes, l.Missing)))
+		p.say(2, fmt.Sprintf("%-16s %-12s %s", live.Safe(l.Name), l.State, live.Stand(l.Outcomes, l.Missing)))
 		if l.Enough != "" {
 			p.say(4, l.Enough)
 		}

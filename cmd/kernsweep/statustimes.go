@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"kernsweep/orchestrator/live"
-	"kernsweep/orchestrator/plan"
 	"kernsweep/orchestrator/results"
 )
 
@@ -45,23 +44,15 @@ func lastHeard(run *results.Run, began time.Time) time.Time {
 
 // left estimates how long a run still takes; 0 when nothing can be said.
 func left(run *results.Run) time.Duration {
-	var p plan.Plan
-	j, err := run.Journal()
-	if _, e := run.ReadPlan(&p); err != nil || e != nil {
+	w := live.Watch(run)
+	if _, err := w.Look(); err != nil {
 		return 0
 	}
-	var t *live.Tracker
-	for _, rec := range j.Records {
-		if t == nil || rec.Kind == results.KindRun {
-			t = live.NewTracker(rec.At, rows(&p))
-		}
-		t.Observe(rec)
-	}
-	if t == nil {
+	s := w.View(time.Now()).LeftS
+	if s == nil {
 		return 0
 	}
-	d, _ := t.Left(time.Now())
-	return d
+	return time.Duration(*s * float64(time.Second))
 }
 
 // clock is a time as a person says it who knows what day it is.

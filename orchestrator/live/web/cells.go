@@ -24,7 +24,7 @@ func runCells(v live.View) []cell {
 	out := []cell{
 		{"state", "State", string(v.State)},
 		{"done", "Trials", fmt.Sprintf("%d of %d", v.Done, v.Trials)},
-		{"outcomes", "Outcomes", outcomeText(v.Outcomes, 0)},
+		{"outcomes", "Outcomes", live.Stand(v.Outcomes, 0)},
 		{"elapsed", "Elapsed", live.Text(time.Duration(v.ElapsedS * float64(time.Second)))},
 		{"left", "Left", span(v.LeftS, "not known yet")},
 	}
@@ -50,7 +50,7 @@ func laneRows(v live.View) []laneRow {
 			{id("left"), "Left", orDash(l.LeftS)},
 			{id("boots"), "Boots", fmt.Sprintf("%d of %d", l.Booted, l.Boots)},
 			{id("done"), "Trials", fmt.Sprintf("%d of %d", l.Done, l.Trials)},
-			{id("outcomes"), "Outcomes", outcomeText(l.Outcomes, 0)},
+			{id("outcomes"), "Outcomes", live.Stand(l.Outcomes, 0)},
 			{id("last"), "Last event", l.Last},
 		}}
 		if l.Reason != "" {
@@ -73,14 +73,14 @@ func orDash(s *float64) string {
 func flat(v live.View) map[string]string {
 	out := map[string]string{"shape": shape(v), "bar": strconv.Itoa(v.Done)}
 	for _, c := range runCells(v) {
-		out[c.ID] = inert(c.Text)
+		out[c.ID] = live.SafeText(c.Text)
 	}
 	if v.State != live.Executing {
 		out["left"] = "n/a" // as a page still shows it
 	}
 	for _, r := range laneRows(v) {
 		for _, c := range r.Cells {
-			out[c.ID] = inert(c.Text)
+			out[c.ID] = live.SafeText(c.Text)
 		}
 	}
 	return out
@@ -113,7 +113,7 @@ type line struct {
 }
 
 func lineOf(e live.Event, now time.Time) line {
-	return line{e.Seq, e.At.UTC().Format(time.RFC3339), clock(e.At, now), inert(e.Lane), inert(e.Text), e.Bad}
+	return line{e.Seq, e.At.UTC().Format(time.RFC3339), clock(e.At, now), live.SafeText(e.Lane), live.SafeText(e.Text), e.Bad}
 }
 
 // newestFirst are events as the page shows them.

@@ -29,7 +29,7 @@ func plainText(s string) string {
 	s = strings.ReplaceAll(ansi.Strip(strings.ToValidUTF8(s, "·")), "\r", "")
 	lines := strings.Split(s, "\n")
 	for i := range lines {
-		lines[i] = inert(live.Safe(lines[i]))
+		lines[i] = live.Safe(lines[i])
 	}
 	return strings.Join(lines, "\n")
 }

@@ -160,7 +160,7 @@ func (s *Server) permitted(r *http.Request, run *results.Run, req *control.Reque
 			return &badRequest{"run " + run.Name() + " has no lane " + quoted(req.Lane)}
 		}
 	}
-	req.Why = shortened(strings.Join(strings.Fields(inert(req.Why)), " "))
+	req.Why = shortened(strings.Join(strings.Fields(live.SafeText(req.Why)), " "))
 	return req.Check()
 }
 
@@ -181,7 +181,7 @@ func (s *Server) ask(r *http.Request, run *results.Run, req control.Request) (sa
 	} else {
 		text += said
 	}
-	s.opt.Log(inert(text))
+	s.opt.Log(live.SafeText(text))
 	return said, err
 }
 

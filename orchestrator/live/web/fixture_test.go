@@ -19,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"kernsweep/orchestrator/control"
+	"kernsweep/orchestrator/live"
 	"kernsweep/orchestrator/results"
 	"kernsweep/targets"
 	"kernsweep/workloads"
@@ -91,7 +92,7 @@ func (l *lab) status(run *results.Run) (Status, error) {
 	}
 	if out.Exit != nil && *out.Exit != 0 {
 		out.Next = "kernsweep rerun " + run.Name() + " --failed"
-		out.Needs = []Need{{"box: " + outcomeText(out.Outcomes, 0), out.Next}}
+		out.Needs = []Need{{"box: " + live.Stand(out.Outcomes, 0), out.Next}}
 	}
 	return out, nil
 }

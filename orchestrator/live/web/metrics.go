@@ -3,7 +3,6 @@ package web
 import (
 	"net/http"
 	"runtime"
-	"slices"
 	"strconv"
 	"time"
 
@@ -57,8 +56,8 @@ func newMetrics(s *Server) *metrics {
 		laneEnd: desc("lane_left_seconds", "Estimated time to the end of a lane of a live run. Absent while it is not known.", "sweep", "target"),
 		boots:   desc("lane_boots", "Boots of a lane of a live run that were judged.", "sweep", "target"),
 		planned: desc("lane_boots_planned", "Boots planned for a lane of a live run.", "sweep", "target"),
-		lastAge: desc("last_run_age_seconds", "Time since the newest run that is over has ended. Absent when there is none."),
-		lastEnd: desc("last_run_exit_status", "Exit status of the newest run that is over: 0 all trials ok, 1 a kernel or workload failed, 3 a target was lost, 130 interrupted."),
+		lastAge: desc("last_run_age_seconds", "Time since a run has ended last. Absent when none has."),
+		lastEnd: desc("last_run_exit_status", "Exit status of the run that ended last: 0 all trials ok, 1 a kernel or workload failed, 3 a target was lost, 130 interrupted."),
 		leases:  desc("leases", "Leases on this machine, by whether their holders live.", "state"),
 		streams: desc("http_streams", "Pages that are being followed now."),
 		missing: desc("metrics_left_out", "Series of trials that are left out because there are too many."),
@@ -84,7 +83,7 @@ func (m *metrics) Describe(ch chan<- *prometheus.Desc) {
 func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
 		for i := range labels {
-			labels[i] = inert(labels[i])
+			labels[i] = live.Safe(labels[i])
 		}
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 	}
@@ -114,10 +113,15 @@ func (m *metrics) collectRuns(gauge gauges) {
 	for state, n := range states {
 		gauge(m.runs, float64(n), state)
 	}
-	i := slices.IndexFunc(list, func(st Status) bool { return st.Exit != nil && !st.Ended.IsZero() })
-	if i >= 0 {
-		gauge(m.lastAge, m.s.now().Sub(list[i].Ended).Seconds())
-		gauge(m.lastEnd, float64(*list[i].Exit))
+	var last *Status
+	for i, st := range list {
+		if st.Exit != nil && !st.Ended.IsZero() && (last == nil || st.Ended.After(last.Ended)) {
+			last = &list[i]
+		}
+	}
+	if last != nil {
+		gauge(m.lastAge, m.s.now().Sub(last.Ended).Seconds())
+		gauge(m.lastEnd, float64(*last.Exit))
 	}
 }
 

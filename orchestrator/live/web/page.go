@@ -12,6 +12,8 @@ import (
 	"path"
 	"strings"
 	"time"
+
+	"kernsweep/orchestrator/live"
 )
 
 //go:embed html static
@@ -73,7 +75,7 @@ func (s *Server) templates() (*template.Template, error) {
 		"clock": func(t time.Time) string { return clock(t, s.now()) },
 		"ago":   func(t time.Time) string { return ago(s.now().Sub(t)) },
 		"iso":   func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-		"count": outcomeText,
+		"count": live.Stand,
 		"lines": func(l []string) string { return strings.Join(l, "\n") },
 	}).ParseFS(files, "html/*.tmpl")
 }
@@ -95,11 +97,11 @@ func fileAddress(run, kind, file string) string {
 func (s *Server) page(w http.ResponseWriter, r *http.Request, status int, name string, v any) {
 	var b bytes.Buffer
 	if err := s.pages.ExecuteTemplate(&b, name, v); err != nil {
-		s.opt.Log("a page could not be made: " + inert(err.Error()))
+		s.opt.Log("a page could not be made: " + live.SafeText(err.Error()))
 		http.Error(w, "this page could not be made", http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	_, _ = w.Write([]byte(inert(b.String()))) // who asked has gone
+	_, _ = w.Write([]byte(live.SafeText(b.String()))) // who asked has gone
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 
+	"kernsweep/orchestrator/live"
 	"kernsweep/orchestrator/report"
 )
 
@@ -28,7 +29,7 @@ func (s *Server) problemWith(w http.ResponseWriter, r *http.Request, status int,
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.WriteHeader(status)
-	writeJSON(w, Problem{Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: inert(detail)})
+	writeJSON(w, Problem{Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: live.SafeText(detail)})
 }
 
 // answer sends JSON.
@@ -46,7 +47,7 @@ func writeJSON(w io.Writer, v any) {
 // quoted is a text of somebody else inside a sentence, not too long.
 func quoted(s string) string {
 	const most = 100
-	s = inert(strings.ToValidUTF8(s, "·"))
+	s = live.SafeText(s)
 	if r := []rune(s); len(r) > most {
 		s = string(r[:most]) + "…"
 	}

@@ -38,6 +38,10 @@ func (s *Server) streamConsole(w http.ResponseWriter, r *http.Request) {
 	tick := time.NewTicker(s.limits.retry)
 	defer tick.Stop()
 	for idle := false; ; {
+		if f.look(lookAgain); f.moment().over() { // what is recorded now is another run's
+			_ = st.send(0, "end", "The run is over.") // the last word
+			return
+		}
 		who, c, err := s.src.Console(lane)
 		if err == nil {
 			idle = false
@@ -49,10 +53,6 @@ func (s *Server) streamConsole(w http.ResponseWriter, r *http.Request) {
 		}
 		if err != nil {
 			return // the client has gone
-		}
-		if f.look(lookAgain); f.moment().over() {
-			_ = st.send(0, "end", "The run is over.") // the last word
-			return
 		}
 		select {
 		case <-tick.C:

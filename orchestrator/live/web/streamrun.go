@@ -3,6 +3,8 @@ package web
 import (
 	"net/http"
 	"time"
+
+	"kernsweep/orchestrator/live"
 )
 
 // following is one client of a run's stream.
@@ -61,7 +63,7 @@ func (s *Server) streamRun(w http.ResponseWriter, r *http.Request) {
 // tell sends what the client does not know yet.
 func (c *following) tell(m moment) (over bool, err error) {
 	if m.err != nil {
-		return true, c.send(0, "gone", inert(m.err.Error()))
+		return true, c.send(0, "gone", live.SafeText(m.err.Error()))
 	}
 	for _, e := range c.f.after(c.seq, c.lane, keptEvents) {
 		var v any = e

@@ -2,35 +2,10 @@ package web
 
 import (
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"kernsweep/orchestrator/live"
-	"kernsweep/orchestrator/results"
 )
-
-// hiding is a character that shows nothing and changes how the text around it
-// looks: controls, and what turns the direction of writing.
-func hiding(r rune) bool {
-	return r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029')
-}
-
-// inert makes what hides visible as a dot.
-func inert(s string) string {
-	if !strings.ContainsFunc(s, hiding) && utf8.ValidString(s) {
-		return s
-	}
-	return strings.Map(func(r rune) rune {
-		if hiding(r) {
-			return '·'
-		}
-		return r
-	}, strings.ToValidUTF8(s, "·"))
-}
 
 // ago is an age for people.
 func ago(d time.Duration) string {
@@ -67,29 +42,4 @@ func clock(t, now time.Time) string {
 		return t.Format("15:04:05")
 	}
 	return t.Format("2006-01-02 15:04")
-}
-
-// outcomeText counts trials in words.
-func outcomeText(n map[results.Outcome]int, missing int) string {
-	var s []string
-	known := outcomes()
-	other := slices.Sorted(maps.Keys(n)) // of them those that are finer than an outcome
-	for _, o := range append(known, slices.DeleteFunc(other, func(o results.Outcome) bool { return slices.Contains(known, o) })...) {
-		if n[o] > 0 {
-			s = append(s, fmt.Sprintf("%d %s", n[o], o))
-		}
-	}
-	if missing > 0 {
-		s = append(s, fmt.Sprintf("%d not tried", missing))
-	}
-	if len(s) == 0 {
-		return "nothing yet"
-	}
-	return strings.Join(s, ", ")
-}
-
-// outcomes are all of them, in the order in which people are told.
-func outcomes() []results.Outcome {
-	return []results.Outcome{results.OK, results.Failed, results.BootFailed, results.Lost, results.Invalid, results.Interrupted, "running",
-		results.Skipped, results.SkippedByHand, results.NotApplicable}
 }

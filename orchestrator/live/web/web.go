@@ -22,6 +22,7 @@ import (
 	"golang.org/x/net/netutil"
 
 	"kernsweep/orchestrator/control"
+	"kernsweep/orchestrator/live"
 	"kernsweep/orchestrator/results"
 )
 
@@ -152,6 +153,6 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, t *tls.Config) error
 type lineWriter struct{ log func(string) }
 
 func (w lineWriter) Write(b []byte) (int, error) {
-	w.log(inert(string(b)))
+	w.log(live.SafeText(string(b)))
 	return len(b), nil
 }
