@@ -142,4 +142,12 @@ func TestChangesSinceAdded(t *testing.T) {
 	if got, err := LoadSurvey(runs, "n"); err != nil || len(Changes(was, got.Survey)) > 0 {
 		t.Errorf("%v, %v", got, err)
 	}
+	for _, torn := range []string{"{}", `{"survey": null}`, "null", "["} {
+		if err := os.WriteFile(surveyFile(runs, "n"), []byte(torn), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := LoadSurvey(runs, "n"); err == nil && got.Survey == nil {
+			t.Errorf("%s is a survey without one", torn)
+		}
+	}
 }

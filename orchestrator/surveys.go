@@ -3,6 +3,7 @@ package orchestrator
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -52,7 +53,11 @@ func LoadSurvey(runs, target string) (*KeptSurvey, error) {
 		return nil, err
 	}
 	k := &KeptSurvey{Survey: new(targets.Survey)}
-	if err := json.Unmarshal(raw, k); err != nil {
+	err = json.Unmarshal(raw, k)
+	if err == nil && k.Survey == nil {
+		err = errors.New("it has no survey")
+	}
+	if err != nil {
 		return nil, fmt.Errorf("%s is damaged: %w; kernsweep target probe %s --keep makes it anew", surveyFile(runs, target), err, target)
 	}
 	return k, nil

@@ -16,11 +16,12 @@ import (
 // reachNow is a target by hand, real or virtual: a virtual one is there while a run
 // or `kernsweep boot` of this user runs it.
 func (a *app) reachNow(ctx context.Context, t *config.Target) (targets.Conn, error) {
-	return a.reachBy(ctx, sshconn.New(a.logger()), t)
+	return a.reachBy(ctx, sshconn.New(a.logger()), t, nil)
 }
 
-// reachBy is reachNow by a Dialer that serves several targets.
-func (a *app) reachBy(ctx context.Context, d *sshconn.Dialer, t *config.Target) (targets.Conn, error) {
+// reachBy is reachNow by a Dialer that serves several targets. server is told what
+// it saw of the server, unless it is nil.
+func (a *app) reachBy(ctx context.Context, d *sshconn.Dialer, t *config.Target, server func(targets.ServerFacts)) (targets.Conn, error) {
 	s := t.SSH
 	if targets.TraitsOf(t.Boot).Local {
 		var err error
@@ -28,7 +29,7 @@ func (a *app) reachBy(ctx context.Context, d *sshconn.Dialer, t *config.Target) 
 			return nil, err
 		}
 	}
-	conn, err := d.Dial(ctx, s, targets.DialOptions{Note: func(s string) { fmt.Fprintln(a.err, live.Safe(s)) }})
+	conn, err := d.Dial(ctx, s, targets.DialOptions{Note: func(s string) { fmt.Fprintln(a.err, live.Safe(s)) }, Server: server})
 	if err != nil {
 		return nil, &statusError{exitInfra, fmt.Errorf("target %s: %w", t.Name, err)}
 	}
@@ -87,55 +88,4 @@ func (a *app) controllers() map[int]*results.Run {
 		}
 	}
 	return runs
-}
-
-// use is what a run, or somebody, does with a target right now.
-type use struct {
-	who      string
-	measures bool // a trial runs, or the next will soon
-	doing    string
-}
-
-// usedNow is what a run of ours does with a virtual target; nil when none has it.
-func (a *app) usedNow(ctx context.Context, t *config.Target) *use {
-	found, err := qemu.Find(ctx, t.Name)
-	if err != nil {
-		return nil
-	}
-	runs := a.controllers()
-	for _, g := range found {
-		if r := runs[g.Controller]; r != nil {
-			return laneUse(r, t.Name)
-		}
-	}
-	return nil
-}
-
-// laneUse is what a run does with a target, nil when its lane is over.
-func laneUse(run *results.Run, lane string) *use {
-	s, err := run.State()
-	if err != nil {
-		return &use{who: "run " + run.Name(), measures: true, doing: "uses it"}
-	}
-	l := s.Model.Lane(lane)
-	switch {
-	case l == nil: // not begun, or used as a peer
-		return &use{who: "run " + run.Name(), measures: true, doing: "has claimed it"}
-	case !l.Ended.IsZero():
-		return nil
-	}
-	u := &use{who: "run " + run.Name(), measures: true, doing: "is between two trials"}
-	for _, b := range s.Model.Boots {
-		if b.Lane == lane && b.Result == nil {
-			u.doing = fmt.Sprintf("boots it (boot %d)", b.Number)
-		}
-	}
-	for _, t := range s.Model.Trials {
-		for _, at := range t.Attempts {
-			if t.Slot.Target == lane && !at.Started.IsZero() && at.Ended.IsZero() && !at.Judged() && at.Session == len(s.Model.Sessions) {
-				u.doing = fmt.Sprintf("measures %s %s of kernel %s since %s", t.Slot.Workload, t.Slot.Scenario, t.Slot.Kernel, at.Started.Local().Format("15:04:05"))
-			}
-		}
-	}
-	return u
 }

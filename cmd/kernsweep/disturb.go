@@ -7,10 +7,12 @@ import (
 	"time"
 
 	"kernsweep/orchestrator"
+	"kernsweep/orchestrator/config"
 	"kernsweep/orchestrator/leases"
 	"kernsweep/orchestrator/live"
 	"kernsweep/orchestrator/results"
 	"kernsweep/targets"
+	"kernsweep/targets/qemu"
 )
 
 // undisturbed refuses to touch targets that a run measures now, unless anyway.
@@ -28,7 +30,7 @@ func (a *app) undisturbed(ctx context.Context, on choice, anyway bool) error {
 		if r, ok := held[t.Name]; ok {
 			u = runs.use(r)
 		} else if targets.TraitsOf(t.Boot).Local {
-			u = a.usedNow(ctx, t)
+			u = runs.guest(ctx, a, t)
 		}
 		switch {
 		case u == nil:
@@ -71,28 +73,56 @@ func (v runViews) of(dir string) *live.View {
 	return &view
 }
 
-// use is what the holder of a lease does at its target. A run whose journal is
-// not to be read is taken to measure.
+// use is what somebody does at a target.
+type use struct {
+	who      string
+	measures bool // a trial runs, or the next will soon
+	doing    string
+}
+
+// use is what the holder of a lease does at its target.
 func (v runViews) use(r leases.Record) *use {
-	u := &use{who: r.String(), doing: "since " + r.Since.Local().Format("15:04")}
+	u := use{who: r.String(), doing: "since " + r.Since.Local().Format("15:04")}
 	if r.RunDir == "" {
-		return u
+		return &u
 	}
+	return v.lane(r.RunDir, strings.TrimPrefix(r.What, "target "), u)
+}
+
+// guest is what a run of ours does with a virtual target, which nobody leases;
+// nil when none has it.
+func (v runViews) guest(ctx context.Context, a *app, t *config.Target) *use {
+	found, err := qemu.Find(ctx, t.Name)
+	if err != nil {
+		return nil
+	}
+	runs := a.controllers()
+	for _, g := range found {
+		if r := runs[g.Controller]; r != nil {
+			return v.lane(r.Dir(), t.Name, use{who: "run " + r.Name(), doing: "has claimed it"})
+		}
+	}
+	return nil
+}
+
+// lane is what a run does with a target. One whose journal is not to be read is
+// taken to measure.
+func (v runViews) lane(dir, target string, u use) *use {
 	u.measures = true
-	view := v.of(r.RunDir)
+	view := v.of(dir)
 	if view == nil {
-		return u
+		return &u
 	}
 	for _, l := range view.Lanes {
-		if "target "+l.Name != r.What {
+		if l.Name != target {
 			continue
 		}
 		u.doing = l.Doing
 		if l.State.Over() || l.State == live.Paused {
 			u.doing, u.measures = "its lane is "+string(l.State), false
 		}
-		return u
+		return &u
 	}
 	u.doing = "as a peer"
-	return u
+	return &u
 }

@@ -129,7 +129,7 @@ func (h hand) reach(ctx context.Context) (targets.Conn, error) {
 	h.turn = time.Now()
 	ctx, cancel := context.WithTimeoutCause(ctx, handTime, fmt.Errorf("no connection within %s", handTime))
 	defer cancel()
-	conn, err := h.reachBy(ctx, h.ssh, h.t)
+	conn, err := h.reachBy(ctx, h.ssh, h.t, nil)
 	h.reached = err == nil
 	return conn, err
 }

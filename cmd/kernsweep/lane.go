@@ -11,7 +11,6 @@ import (
 
 	"kernsweep/orchestrator/control"
 	"kernsweep/orchestrator/live"
-	"kernsweep/orchestrator/plan"
 	"kernsweep/orchestrator/results"
 )
 
@@ -108,7 +107,7 @@ func (a *app) steerableRun(l laneCall) (*results.Run, error) {
 		if err != nil {
 			return nil, err
 		}
-		if names := planned(run); len(names) > 0 && !slices.Contains(names, l.Lane) {
+		if names := lanesOf(run); len(names) > 0 && !slices.Contains(names, l.Lane) {
 			return nil, usage(fmt.Errorf("run %s has no lane %q: it has %s", run.Name(), l.Lane, strings.Join(names, ", ")))
 		}
 		return run, nil
@@ -121,8 +120,8 @@ func (a *app) steerableRun(l laneCall) (*results.Run, error) {
 	var names, lanes []string
 	for _, r := range all {
 		names = append(names, r.Name())
-		lanes = append(lanes, planned(r)...)
-		if slices.Contains(planned(r), l.Lane) {
+		lanes = append(lanes, lanesOf(r)...)
+		if slices.Contains(lanesOf(r), l.Lane) {
 			have = append(have, r)
 		}
 	}
@@ -154,20 +153,11 @@ func (a *app) executed() []*results.Run {
 	return out
 }
 
-// planned are the lanes of a run's plan; a run without one that can be read has none.
-func planned(run *results.Run) []string {
-	var p plan.Plan
-	if _, err := run.ReadPlan(&p); err != nil {
-		return nil
-	}
-	return named(p.Lanes, func(l plan.Lane) string { return l.Target })
-}
-
 // laneWords completes the lanes of the runs that go on.
 func (a *app) laneWords() []string {
 	var out []string
 	for _, r := range a.executed() {
-		for _, n := range planned(r) {
+		for _, n := range lanesOf(r) {
 			if !slices.Contains(out, n) {
 				out = append(out, n)
 			}

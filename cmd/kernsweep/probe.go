@@ -83,18 +83,10 @@ func (a *app) probe(ctx context.Context, name string, keep, anyway bool) error {
 
 // surveyOf looks at a target of the file.
 func (a *app) surveyOf(ctx context.Context, t *config.Target) (*targets.Survey, error) {
-	where := t.SSH
-	if targets.TraitsOf(t.Boot).Local {
-		var err error
-		if where, err = a.guestOf(ctx, t); err != nil {
-			return nil, err
-		}
-	}
 	var server targets.ServerFacts
-	conn, err := sshconn.New(a.logger()).Dial(ctx, where, targets.DialOptions{
-		Note: func(n string) { fmt.Fprintln(a.err, live.Safe(n)) }, Server: func(f targets.ServerFacts) { server = f }})
+	conn, err := a.reachBy(ctx, sshconn.New(a.logger()), t, func(f targets.ServerFacts) { server = f })
 	if err != nil {
-		return nil, &statusError{exitInfra, fmt.Errorf("target %s: %w", t.Name, err)}
+		return nil, err
 	}
 	defer conn.Close()
 	s, err := targets.TakeSurvey(ctx, conn)

@@ -4,10 +4,14 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
+
+	"kernsweep/orchestrator/paste"
 )
 
 const (
@@ -32,7 +36,7 @@ func (a *app) serveToken(file string) (string, error) {
 		}
 		fmt.Fprintf(a.err, "kernsweep: %s is made, with a new token; only this user can read it\n", file)
 	}
-	f, err := os.Open(file)
+	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe would wait
 	if err != nil {
 		return "", fmt.Errorf("--token-file: %w", err)
 	}
@@ -44,13 +48,14 @@ func (a *app) serveToken(file string) (string, error) {
 	case !info.Mode().IsRegular():
 		return "", fmt.Errorf("--token-file %s is no plain file", file)
 	case info.Mode().Perm()&0o007 != 0:
-		return "", fmt.Errorf("--token-file %s is open to everybody on this machine: chmod 600 %s, and think of a new token", file, quoted(file))
-	case info.Size() > tokenMost:
-		return "", fmt.Errorf("--token-file %s is too long for a token", file)
+		return "", fmt.Errorf("--token-file %s is open to everybody on this machine: chmod 600 %s, and think of a new token", file, paste.Word(file))
 	}
-	b, err := os.ReadFile(file)
-	if err != nil {
+	b, err := io.ReadAll(io.LimitReader(f, tokenMost+1))
+	switch {
+	case err != nil:
 		return "", fmt.Errorf("--token-file: %w", err)
+	case len(b) > tokenMost:
+		return "", fmt.Errorf("--token-file %s is too long for a token", file)
 	}
 	return checkedToken(string(b), file)
 }

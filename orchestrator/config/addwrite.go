@@ -8,8 +8,14 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"github.com/google/renameio/v2"
+)
+
+const (
+	lockTime  = 3 * time.Second
+	lockRetry = 20 * time.Millisecond
 )
 
 // Write puts the file with the new block in the place of the old one, in one
@@ -30,8 +36,8 @@ func (x *Addition) Write() error {
 	defer f.Close()
 	// Another kernsweep that adds at the same time waits here, and then sees that
 	// the file has changed.
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
-		return fmt.Errorf("%s cannot be locked: %w", x.File, err)
+	if err := lock(f); err != nil {
+		return fmt.Errorf("%s cannot be locked, and nothing is written: %w", x.File, err)
 	}
 	now, err := os.ReadFile(path)
 	if err != nil {
@@ -54,6 +60,19 @@ func (x *Addition) Write() error {
 		return err
 	}
 	return p.CloseAtomicallyReplace()
+}
+
+// lock waits for others that write, who take milliseconds.
+func lock(f *os.File) error {
+	for end := time.Now().Add(lockTime); ; time.Sleep(lockRetry) {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if !errors.Is(err, syscall.EWOULDBLOCK) {
+			return err
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("another process holds its lock for more than %s", lockTime)
+		}
+	}
 }
 
 // create makes a file that must not exist, in one step.
