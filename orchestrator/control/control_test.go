@@ -19,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"kernsweep/orchestrator/results"
+	"kernsweep/targets/private"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -143,12 +144,12 @@ func TestAskWhoQuits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, err := private(at)
+	dir, err := private.Folder(at)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer dir.Close()
-	l, err := net.Listen("unix", inFolder(dir, socket(run)))
+	l, err := net.Listen("unix", private.Socket(dir, socket(run)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"kernsweep/orchestrator/results"
+	"kernsweep/targets/private"
 )
 
 const (
@@ -48,11 +49,11 @@ func Serve(ctx context.Context, run *results.Run, to Steered) (*Server, error) {
 	if err != nil {
 		return fail(err)
 	}
-	dir, err := private(at)
+	dir, err := private.Folder(at)
 	if err != nil {
 		return fail(err)
 	}
-	path := inFolder(dir, socket(run))
+	path := private.Socket(dir, socket(run))
 	_ = os.Remove(path) // the run is ours: nobody listens on it; none is fine
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 	if err != nil {
@@ -72,30 +73,6 @@ func place(run *results.Run) (string, error) {
 		dir, err = filepath.Abs(dir)
 	}
 	return filepath.Join(filepath.Dir(dir), folder), err
-}
-
-// private makes and opens a folder that nobody else gets into: who connects is
-// not asked who he is.
-func private(at string) (*os.File, error) {
-	if err := os.Mkdir(at, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
-		return nil, err
-	}
-	dir, err := os.OpenFile(at, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_DIRECTORY, 0)
-	if err != nil {
-		return nil, err
-	}
-	var st unix.Stat_t
-	if err = unix.Fstat(int(dir.Fd()), &st); err == nil && int(st.Uid) != os.Geteuid() {
-		err = fmt.Errorf("%s belongs to another user (uid %d)", at, st.Uid)
-	}
-	if err == nil && st.Mode&0o077 != 0 {
-		err = dir.Chmod(0o700)
-	}
-	if err != nil {
-		_ = dir.Close() // nothing was written
-		return nil, err
-	}
-	return dir, nil
 }
 
 func (s *Server) accept(ctx context.Context) {
@@ -213,7 +190,7 @@ func dial(ctx context.Context, run *results.Run) (net.Conn, error) {
 	}
 	defer dir.Close()
 	var d net.Dialer
-	return d.DialContext(ctx, "unix", inFolder(dir, socket(run)))
+	return d.DialContext(ctx, "unix", private.Socket(dir, socket(run)))
 }
 
 // unanswered says why a controller cannot be reached.

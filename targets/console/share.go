@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"kernsweep/targets/private"
 )
 
 const (
@@ -50,18 +52,18 @@ type viewer struct {
 // process left is replaced; one that lives is an error.
 func Offer(runs, target, who string) (*Share, error) {
 	folder := filepath.Join(runs, shareFolder)
-	if err := os.MkdirAll(folder, 0o700); err != nil {
+	if err := os.MkdirAll(runs, 0o777); err != nil {
 		return nil, fmt.Errorf("console of %s is not shared: %w", target, err)
 	}
 	if c, err := dialShare(runs, target); err == nil {
 		_ = c.Close()
 		return nil, fmt.Errorf("console of %s is not shared: another process shares one of that name in %s", target, folder)
 	}
-	dir, err := os.Open(folder)
+	dir, err := private.Folder(folder)
 	if err != nil {
 		return nil, fmt.Errorf("console of %s is not shared: %w", target, err)
 	}
-	path := socketPath(dir, target)
+	path := private.Socket(dir, target+".sock")
 	_ = os.Remove(path) // nobody listens on it; none is fine
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 	if err != nil {
@@ -80,7 +82,7 @@ func dialShare(runs, target string) (net.Conn, error) {
 		return nil, err
 	}
 	defer dir.Close()
-	return net.DialTimeout("unix", socketPath(dir, target), time.Second)
+	return net.DialTimeout("unix", private.Socket(dir, target+".sock"), time.Second)
 }
 
 func (s *Share) accept() {
