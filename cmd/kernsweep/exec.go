@@ -18,12 +18,7 @@ type execFlags struct {
 	stream, fold, inOrder, anyway bool
 }
 
-func (a *app) execCmd() *cobra.Command {
-	var f execFlags
-	c := &cobra.Command{
-		Use:   "exec TARGET… -- COMMAND…",
-		Short: "Run a command on one target or many at once",
-		Long: `Run a command on one target or many at once. ` + choosing + `
+const execLong = `Run a command on one target or many at once. ` + choosing + `
 
 The words of the command reach the program as they are: spaces, quotes, $ and
 newlines included. No shell looks at them; for one, write -- sh -c 'ps | wc -l'.
@@ -45,7 +40,14 @@ command would disturb the figures. --anyway runs it all the same.
 
 Exit status: 0 all ended with 0; one target: the command's own; several: 1 a
 command failed, was killed or did not end in time; 2 usage or configuration; 3 a target was not reached, or its
-link was lost, or it is measured; 130 interrupted, after what has ended was shown.`,
+link was lost, or it is measured; 130 interrupted, after what has ended was shown.`
+
+func (a *app) execCmd() *cobra.Command {
+	var f execFlags
+	c := &cobra.Command{
+		Use:   "exec TARGET… -- COMMAND…",
+		Short: "Run a command on one target or many at once",
+		Long:  execLong,
 		Example: "  kernsweep exec ar2317 -- cat /proc/loadavg\n  kernsweep exec class:router -- uname -r\n  kernsweep exec --fold 'all,!ar2317' -- cat /proc/version\n" +
 			"  kernsweep exec --timeout 10s --json label:rack2 -- dmesg",
 		Args:              cobra.MinimumNArgs(1),

@@ -191,7 +191,7 @@ func (w listenAddress) open(ctx context.Context) (net.Listener, error) {
 	if w.unix == "" {
 		return c.Listen(ctx, "tcp", net.JoinHostPort(w.host, w.port))
 	}
-	if old, err := net.Dial("unix", w.unix); err == nil {
+	if old, err := (&net.Dialer{}).DialContext(ctx, "unix", w.unix); err == nil {
 		_ = old.Close() // nothing was sent
 		return nil, syscall.EADDRINUSE
 	}

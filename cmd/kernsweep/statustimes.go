@@ -72,15 +72,8 @@ func clock(t, now time.Time) string {
 
 // length is a time span in two units at most.
 func length(d time.Duration) string {
-	d = d.Round(time.Second)
-	h, m, s := int(d.Hours()), int(d.Minutes())%60, int(d.Seconds())%60
-	switch {
-	case h >= 48:
+	if h := int(d.Hours()); h >= 48 {
 		return fmt.Sprintf("%d d %d h", h/24, h%24)
-	case h > 0:
-		return fmt.Sprintf("%d h %d m", h, m)
-	case m > 0:
-		return fmt.Sprintf("%d m %d s", m, s)
 	}
-	return fmt.Sprintf("%d s", s)
+	return live.Text(d)
 }
