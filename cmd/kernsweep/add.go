@@ -83,8 +83,8 @@ func (a *app) add(ctx context.Context, address string, f adding) error {
 	}
 	dialer := sshconn.New(a.logger())
 	if t, where := orchestrator.SameDevice(ctx, adder.Lab(), dial, dialer.Address); t != nil {
-		return usage(fmt.Errorf("%s is in the file already: target %s (%s) leads to %s; look at it with kernsweep target probe %s, or correct its address there",
-			address, t.Name, t.Pos, where, t.Name))
+		return usage(fmt.Errorf("%s is in the file already: target %s (%s) leads to %s; look at it with %s target probe %s, or correct its address there",
+			address, t.Name, t.Pos, where, a.kernsweep(), t.Name))
 	}
 	asked := &config.Target{Target: targets.Target{Name: either(f.name, given.Host), SSH: dial}}
 	if err := a.undisturbed(ctx, choice{list: []*config.Target{asked}, one: true}, f.anyway); err != nil {
@@ -94,7 +94,7 @@ func (a *app) add(ctx context.Context, address string, f adding) error {
 	if err != nil {
 		return err
 	}
-	if err := knownAlready(ctx, dialer, adder.Lab(), s.Server.HostKey); err != nil {
+	if err := a.knownAlready(ctx, dialer, adder.Lab(), s.Server.HostKey); err != nil {
 		return err
 	}
 	if f.name == "" {
@@ -258,15 +258,15 @@ func asInFile(dir, p string) (string, error) {
 }
 
 // knownAlready refuses a device whose host key another target has.
-func knownAlready(ctx context.Context, d *sshconn.Dialer, lab *config.Lab, key string) error {
+func (a *app) knownAlready(ctx context.Context, d *sshconn.Dialer, lab *config.Lab, key string) error {
 	for _, t := range lab.Targets {
 		if key == "" || t.SSH.Host == "" || targets.TraitsOf(t.Boot).Local {
 			continue
 		}
 		known, err := d.KnownKeys(ctx, t.SSH)
 		if err == nil && slices.Contains(known, key) {
-			return usage(fmt.Errorf("this device is in the file already: it has the host key of target %s (%s); look at it with kernsweep target probe %s. "+
-				"If it is another device with a copied key, give it a key of its own first (remove its host keys and restart its SSH server)", t.Name, t.Pos, t.Name))
+			return usage(fmt.Errorf("this device is in the file already: it has the host key of target %s (%s); look at it with %s target probe %s. "+
+				"If it is another device with a copied key, give it a key of its own first (remove its host keys and restart its SSH server)", t.Name, t.Pos, a.kernsweep(), t.Name))
 		}
 	}
 	return nil

@@ -44,7 +44,7 @@ func (a *app) printAddition(x added) error {
 		printLacks(a.out, l)
 	}
 	if x.Written {
-		fmt.Fprintf(a.err, "written to %s:%d; next: kernsweep target doctor %s\n", x.File, x.Line, x.Name)
+		fmt.Fprintf(a.err, "written to %s:%d; next: %s target doctor %s\n", x.File, x.Line, a.kernsweep(), x.Name)
 		return nil
 	}
 	fmt.Fprintf(a.err, "nothing is written; the same command with --name %s --write puts the block into %s\n", x.Name, x.File)
