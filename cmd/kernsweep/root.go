@@ -219,11 +219,14 @@ func (a *app) terminal() (width func() int, ok bool) {
 	if t, _ := a.env("TERM"); t == "dumb" {
 		return nil, false
 	}
-	return func() int {
-		w, _, err := term.GetSize(int(f.Fd()))
-		if err != nil || w <= 0 { // a serial line does not know its width
-			return 80
-		}
-		return w
-	}, true
+	return func() int { return terminalWidth(f) }, true
+}
+
+// terminalWidth is how many columns a terminal has.
+func terminalWidth(f *os.File) int {
+	w, _, err := term.GetSize(int(f.Fd()))
+	if err != nil || w <= 0 { // a serial line does not know its width
+		return 80
+	}
+	return w
 }

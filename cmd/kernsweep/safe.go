@@ -2,7 +2,11 @@ package main
 
 import (
 	"io"
+	"math"
+	"os"
 	"strings"
+
+	"golang.org/x/term"
 
 	"kernsweep/orchestrator/live"
 )
@@ -23,14 +27,17 @@ func (s safeWriter) Write(b []byte) (int, error) {
 }
 
 // said is standard error: whatever a message quotes, from a device, a file or a
-// command line, does not drive the terminal. Line ends and tabs survive. What
-// means to drive it, or passes bytes on, takes rawOutput of it.
+// command line, does not drive the terminal. Line ends and tabs survive, and on a
+// terminal words are not torn at its edge. What means to drive it, or passes bytes on, takes rawOutput of it.
 type said struct{ w io.Writer }
 
 func (o said) Write(b []byte) (int, error) {
-	lines := strings.Split(string(b), "\n")
+	lines, width := strings.Split(string(b), "\n"), math.MaxInt
+	if f, ok := o.w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		width = terminalWidth(f)
+	}
 	for i, l := range lines {
-		lines[i] = inertLine(l)
+		lines[i] = live.Fold(inertLine(l), width, "  ")
 	}
 	if _, err := io.WriteString(o.w, strings.Join(lines, "\n")); err != nil {
 		return 0, err

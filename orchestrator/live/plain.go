@@ -122,7 +122,26 @@ type Plain struct {
 	W       io.Writer
 	Tracker *Tracker
 	last    string
-	skipped map[string]string // lane -> the reason its last skipped trial gave
+	skipped skips
+}
+
+// skips are the reasons that the last skipped trials of lanes gave.
+type skips map[string]string
+
+// once is s, or for a trial that was skipped one line for a reason, not one for each
+// trial it takes with it: "" when it was said.
+func (k *skips) once(rec results.Record, s string) string {
+	if rec.Outcome != results.Skipped {
+		return s
+	}
+	if (*k)[rec.Lane] == rec.Reason {
+		return ""
+	}
+	if *k == nil {
+		*k = skips{}
+	}
+	(*k)[rec.Lane] = rec.Reason
+	return Safe(rec.Lane + ": trials skipped: " + rec.Reason)
 }
 
 // Observe takes a record in and prints it.
@@ -138,16 +157,8 @@ func (p *Plain) Print(rec results.Record) {
 		return
 	}
 	p.last = s
-	if rec.Outcome == results.Skipped {
-		// One line for a reason, not one for each trial it takes with it.
-		if p.skipped[rec.Lane] == rec.Reason {
-			return
-		}
-		if p.skipped == nil {
-			p.skipped = map[string]string{}
-		}
-		p.skipped[rec.Lane] = rec.Reason
-		s = Safe(rec.Lane + ": trials skipped: " + rec.Reason)
+	if s = p.skipped.once(rec, s); s == "" {
+		return
 	}
 	if rec.Kind == results.KindBoot {
 		if left, ok := p.Tracker.Left(rec.At); ok {

@@ -22,13 +22,15 @@ type Screen struct {
 	mu      sync.Mutex
 	tracker *Tracker
 	drawn   int // lines to go up before the next drawing
+	said    reasons
+	skipped skips
 	stop    chan struct{}
 	done    chan struct{}
 }
 
 // NewScreen draws on w until Close. width gives the terminal's width in columns.
 func NewScreen(w io.Writer, t *Tracker, width func() int, now func() time.Time) *Screen {
-	s := &Screen{w: w, width: width, now: now, tracker: t, stop: make(chan struct{}), done: make(chan struct{})}
+	s := &Screen{w: w, width: width, now: now, tracker: t, said: reasons{}, stop: make(chan struct{}), done: make(chan struct{})}
 	go s.clock()
 	return s
 }
@@ -57,9 +59,32 @@ func (s *Screen) Observe(rec results.Record) {
 	s.tracker.Observe(rec)
 	above := ""
 	if rec.Kind == results.KindNote || rec.Outcome != "" && rec.Outcome != results.OK {
-		above = rec.At.Local().Format("15:04:05") + " " + Line(rec)
+		above = s.said.shorter(rec, s.skipped.once(rec, Line(rec)))
+	}
+	if above != "" {
+		above = rec.At.Local().Format("15:04:05") + " " + above
 	}
 	s.draw(above)
+}
+
+// reasons are the last ones that lanes gave.
+type reasons map[string]string
+
+// shorter is a line without the reason that its lane gave just before: a boot that
+// failed takes trials with it, a lost link is a trial's end and the target's failure.
+func (r reasons) shorter(rec results.Record, line string) string {
+	const short = 20 // bytes: not worth it
+	last, now := r[rec.Lane], rec.Reason
+	if rec.Boot != nil && rec.Kind == results.KindBoot {
+		now = rec.Boot.Reason
+	}
+	if now != "" {
+		r[rec.Lane] = Safe(now)
+	}
+	if rest, ok := strings.CutSuffix(line, last); ok && len(last) > short {
+		return rest + "as above"
+	}
+	return line
 }
 
 // Close stops redrawing and leaves the last state on the terminal.
@@ -78,7 +103,7 @@ func (s *Screen) draw(above string) {
 	}
 	width := max(20, s.width()-1)
 	if above != "" {
-		b.WriteString(above + "\n")
+		b.WriteString(Fold(above, width, "  ") + "\n")
 	}
 	lines := s.lines(width)
 	for _, l := range lines {
