@@ -11,6 +11,7 @@ import (
 
 	"kernsweep/orchestrator/config"
 	"kernsweep/orchestrator/live"
+	"kernsweep/orchestrator/paste"
 	"kernsweep/orchestrator/plan"
 	"kernsweep/orchestrator/results"
 	"kernsweep/orchestrator/store"
@@ -25,7 +26,7 @@ func (a *app) fromStore(ctx context.Context, lab *config.Lab, p *plan.Plan, run 
 		return nil, err
 	}
 	if strict && len(diffs) > 0 {
-		return nil, usage(fmt.Errorf("%s is left as it is, for %s not as when it began (--strict):\n  %s", run.Name(), are(len(diffs)),
+		return nil, usage(fmt.Errorf("%s is left as it is, for %s not as when it began (--strict):\n  %s", paste.Word(run.Name()), are(len(diffs)),
 			strings.Join(safe(diffs), "\n  ")))
 	}
 	for _, d := range diffs {

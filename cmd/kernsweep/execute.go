@@ -12,6 +12,7 @@ import (
 	"kernsweep/orchestrator/compare"
 	"kernsweep/orchestrator/config"
 	"kernsweep/orchestrator/live"
+	"kernsweep/orchestrator/paste"
 	"kernsweep/orchestrator/plan"
 	"kernsweep/orchestrator/plural"
 	"kernsweep/orchestrator/report"
@@ -44,7 +45,7 @@ func (a *app) execute(ctx context.Context, lab *config.Lab, p *plan.Plan, run *r
 		return err
 	}
 	if n := len(w.Before.Records); b.seen > 0 && n != b.seen {
-		return &statusError{exitInfra, fmt.Errorf("run %s went on while this was planned (%d records, now %d): give the command again", run.Name(), b.seen, n)}
+		return &statusError{exitInfra, fmt.Errorf("run %s went on while this was planned (%d records, now %d): give the command again", paste.Word(run.Name()), b.seen, n)}
 	}
 	before := results.Load(w.Before.Records)
 	if n := len(before.Sessions) + 1; n > 1 && !b.resume {

@@ -13,6 +13,7 @@ import (
 
 	"kernsweep/orchestrator/importer"
 	"kernsweep/orchestrator/live"
+	"kernsweep/orchestrator/paste"
 	"kernsweep/orchestrator/results"
 	"kernsweep/workloads"
 )
@@ -195,7 +196,7 @@ func (a *app) described(d importer.Described, run *results.Run) error {
 	if run == nil {
 		return nil
 	}
-	fmt.Fprintf(a.err, "imported; kernsweep report %s prints it\n", run.Name())
+	fmt.Fprintf(a.err, "imported; kernsweep report %s prints it\n", paste.Word(run.Name()))
 	_, err := fmt.Fprintln(a.out, run.Dir())
 	return err
 }
@@ -205,7 +206,7 @@ func notImported(run *results.Run) error {
 	if run.Meta.Imported == nil {
 		return nil
 	}
-	return usage(fmt.Errorf("%s was imported: it has figures of other people's logs, and no target to measure on; a sweep of your own has (kernsweep run)", run.Name()))
+	return usage(fmt.Errorf("%s was imported: it has figures of other people's logs, and no target to measure on; a sweep of your own has (kernsweep run)", paste.Word(run.Name())))
 }
 
 func dirOf(run *results.Run) string {

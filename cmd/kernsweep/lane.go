@@ -11,6 +11,7 @@ import (
 
 	"kernsweep/orchestrator/control"
 	"kernsweep/orchestrator/live"
+	"kernsweep/orchestrator/paste"
 	"kernsweep/orchestrator/results"
 )
 
@@ -108,7 +109,7 @@ func (a *app) steerableRun(l laneCall) (*results.Run, error) {
 			return nil, err
 		}
 		if names := lanesOf(run); len(names) > 0 && !slices.Contains(names, l.Lane) {
-			return nil, usage(fmt.Errorf("run %s has no lane %q: it has %s", run.Name(), l.Lane, strings.Join(names, ", ")))
+			return nil, usage(fmt.Errorf("run %s has no lane %q: it has %s", paste.Word(run.Name()), l.Lane, strings.Join(names, ", ")))
 		}
 		return run, nil
 	}

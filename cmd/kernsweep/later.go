@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kernsweep/orchestrator/config"
+	"kernsweep/orchestrator/paste"
 	"kernsweep/orchestrator/plan"
 	"kernsweep/orchestrator/results"
 )
@@ -58,7 +59,7 @@ func (a *app) noteAll(ctx context.Context, run *results.Run, had int, notes []st
 	}
 	defer w.Close()
 	if n := len(w.Before.Records); n != had {
-		return 0, fmt.Errorf("run %s went on while this was planned (%d records, now %d): give the command again", run.Name(), had, n)
+		return 0, fmt.Errorf("run %s went on while this was planned (%d records, now %d): give the command again", paste.Word(run.Name()), had, n)
 	}
 	for _, n := range notes {
 		if _, err := w.Append(ctx, results.Record{Kind: results.KindNote, Note: "since the run began: " + n}); err != nil {

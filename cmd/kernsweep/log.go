@@ -15,6 +15,7 @@ import (
 
 	"kernsweep/orchestrator/live"
 	"kernsweep/orchestrator/live/story"
+	"kernsweep/orchestrator/paste"
 	"kernsweep/orchestrator/report"
 	"kernsweep/orchestrator/results"
 )
@@ -85,7 +86,7 @@ func (a *app) runWith(args []string) (*results.Run, error) {
 	if newest == nil {
 		return nil, usage(fmt.Errorf("no run in %s can be read: %s says why", a.runs, a.kernsweep()+" status"))
 	}
-	return nil, a.noLane(newest, args[0], fmt.Sprintf("no run in %s has a target %q; the newest, %s,", a.runs, args[0], newest.Name()))
+	return nil, a.noLane(newest, args[0], fmt.Sprintf("no run in %s has a target %q; the newest, %s,", a.runs, args[0], paste.Word(newest.Name())))
 }
 
 // lanesOf are the targets of a run's plan.
@@ -114,15 +115,15 @@ func (a *app) log(ctx context.Context, run *results.Run, target string, o story.
 	m := results.Load(j.Records)
 	if m.Lane(target) == nil {
 		if !slices.Contains(lanesOf(run), target) {
-			return a.noLane(run, target, fmt.Sprintf("run %s has no target %q; it", run.Name(), target))
+			return a.noLane(run, target, fmt.Sprintf("run %s has no target %q; it", paste.Word(run.Name()), target))
 		}
-		fmt.Fprintf(a.err, "nothing is recorded of %s in run %s yet\n", target, run.Name())
+		fmt.Fprintf(a.err, "nothing is recorded of %s in run %s yet\n", target, paste.Word(run.Name()))
 	}
 	if err := checkBoots(m, run, target, o); err != nil {
 		return usage(err)
 	}
 	if !a.json {
-		fmt.Fprintf(a.err, "%s in run %s, %s\n", target, run.Name(), sessionState(run, m))
+		fmt.Fprintf(a.err, "%s in run %s, %s\n", target, paste.Word(run.Name()), sessionState(run, m))
 	}
 	for _, n := range j.Notes {
 		fmt.Fprintln(a.err, "kernsweep: journal:", live.Safe(n))
@@ -160,12 +161,12 @@ func checkBoots(m *results.Model, run *results.Run, target string, o story.Optio
 	}
 	if o.Boot > 0 && m.Boot(target, o.Boot) == nil {
 		if last == 0 {
-			return fmt.Errorf("%s was not booted in run %s", target, run.Name())
+			return fmt.Errorf("%s was not booted in run %s", target, paste.Word(run.Name()))
 		}
-		return fmt.Errorf("%s has no boot %d in run %s; the last is %d", target, o.Boot, run.Name(), last)
+		return fmt.Errorf("%s has no boot %d in run %s; the last is %d", target, o.Boot, paste.Word(run.Name()), last)
 	}
 	if o.Kernel != "" && len(kernels) > 0 && !slices.Contains(kernels, o.Kernel) {
-		return fmt.Errorf("%s was not booted with a kernel %q in run %s; it was with %s", target, o.Kernel, run.Name(), listed(kernels))
+		return fmt.Errorf("%s was not booted with a kernel %q in run %s; it was with %s", target, o.Kernel, paste.Word(run.Name()), listed(kernels))
 	}
 	return nil
 }
@@ -228,7 +229,7 @@ func (a *app) followLog(ctx context.Context, run *results.Run, target string, be
 			return &statusError{exitInfra, err}
 		}
 		if !held {
-			fmt.Fprintf(a.err, "run %s goes on no more; %s\n", run.Name(), a.command("status", run))
+			fmt.Fprintf(a.err, "run %s goes on no more; %s\n", paste.Word(run.Name()), a.command("status", run))
 			return nil
 		}
 		select {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"kernsweep/orchestrator/config"
+	"kernsweep/orchestrator/paste"
 	"kernsweep/orchestrator/plan"
 	"kernsweep/orchestrator/plural"
 	"kernsweep/orchestrator/results"
@@ -24,7 +25,7 @@ func (r *rerun) checkMore() error {
 func (a *app) addBlocks(lab *config.Lab, r *rerun) (*plan.Plan, error) {
 	sessions := r.state.Model.Sessions
 	if len(sessions) == 0 {
-		return nil, usage(fmt.Errorf("%s has not begun: kernsweep resume %s measures what it planned", r.run.Name(), r.run.Name()))
+		return nil, usage(fmt.Errorf("%s has not begun: kernsweep resume %s measures what it planned", paste.Word(r.run.Name()), paste.Word(r.run.Name())))
 	}
 	baseline := map[results.Cell]string{}
 	for _, c := range r.state.Plan.Cells {
@@ -36,10 +37,10 @@ func (a *app) addBlocks(lab *config.Lab, r *rerun) (*plan.Plan, error) {
 		return nil, usage(err)
 	}
 	if len(p.Lanes) == 0 {
-		return nil, usage(fmt.Errorf("nothing of %s is selected: no target has all of that", r.run.Name()))
+		return nil, usage(fmt.Errorf("nothing of %s is selected: no target has all of that", paste.Word(r.run.Name())))
 	}
 	if last := sessions[len(sessions)-1]; last.Ended.IsZero() || last.Interrupted {
-		fmt.Fprintf(a.err, "%s did not come to its end: kernsweep resume %s goes on with it, also after these blocks\n", r.run.Name(), r.run.Name())
+		fmt.Fprintf(a.err, "%s did not come to its end: kernsweep resume %s goes on with it, also after these blocks\n", paste.Word(r.run.Name()), paste.Word(r.run.Name()))
 	}
 	for _, l := range p.Lanes {
 		fmt.Fprintf(a.err, "adds %s to %s (%s, %s, about %s) as session %d\n", plural.Of(l.Rounds(), "block"), l.Target,

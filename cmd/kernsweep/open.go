@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kernsweep/orchestrator/live"
+	"kernsweep/orchestrator/paste"
 	"kernsweep/orchestrator/report"
 	"kernsweep/orchestrator/results"
 )
@@ -96,7 +97,7 @@ func (a *app) show(ctx context.Context, run *results.Run, page string) error {
 		host = "HOST"
 	}
 	fmt.Fprintf(a.err, "%s; from your desk:\n  scp %s:%s .\n  or here, for a browser elsewhere: %s serve\n  or as text: %s\n", live.Safe(why),
-		live.Safe(who()+"@"+host), live.Safe(quoted(page)), a.kernsweep(), a.command("report", run))
+		live.Safe(who()+"@"+host), live.Safe(paste.Word(page)), a.kernsweep(), a.command("report", run))
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kernsweep/orchestrator/paste"
 	"kernsweep/orchestrator/results"
 )
 
@@ -28,7 +29,7 @@ func (a *app) overnight(ctx context.Context, run *results.Run, note func(string)
 	a.outlets = append(a.outlets, stdout, stderr)
 	stderr.onError(func(err error) { note(fmt.Sprintf("progress is shown no more: %v", err)) })
 	stdout.onError(func(err error) {
-		text := fmt.Sprintf("standard output takes no report (%v): kernsweep report %s has it", err, run.Name())
+		text := fmt.Sprintf("standard output takes no report (%v): kernsweep report %s has it", err, paste.Word(run.Name()))
 		note(text)
 		fmt.Fprintln(said{stderr}, "kernsweep: "+text)
 	})
@@ -67,7 +68,7 @@ func (a *app) unattended(ctx context.Context, run *results.Run) error {
 		return nil
 	}
 	fmt.Fprintf(a.err, "run %s goes on by itself, with its output in %s/%s\n  follow it: %s\n  stop it:   %s\n",
-		run.Name(), run.Dir(), outputFile, a.command("watch", run), a.command("stop", run))
+		paste.Word(run.Name()), paste.Word(run.Dir()), outputFile, a.command("watch", run), a.command("stop", run))
 	ctx, stop := context.WithTimeout(ctx, outputWait)
 	defer stop()
 	for _, o := range a.outlets {

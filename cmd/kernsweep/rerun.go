@@ -10,6 +10,7 @@ import (
 
 	"kernsweep/orchestrator"
 	"kernsweep/orchestrator/config"
+	"kernsweep/orchestrator/paste"
 	"kernsweep/orchestrator/plan"
 	"kernsweep/orchestrator/plural"
 	"kernsweep/orchestrator/results"
@@ -58,7 +59,7 @@ without repeating what it measured.`,
 				return err
 			}
 			if r.run = run; !r.selects() {
-				return usage(fmt.Errorf("say what of %s is to be repeated: --failed, or --target, --kernel and --workload; --more N adds blocks (kernsweep rerun --help)", run.Name()))
+				return usage(fmt.Errorf("say what of %s is to be repeated: --failed, or --target, --kernel and --workload; --more N adds blocks (kernsweep rerun --help)", paste.Word(run.Name())))
 			}
 			if c.Flags().Changed("more") {
 				if err := r.checkMore(); err != nil || r.more == 0 {
@@ -160,13 +161,13 @@ func (a *app) selectRerun(lab *config.Lab, r *rerun) (*plan.Plan, error) {
 		return nil, usage(err)
 	}
 	if n := len(left); n > 0 {
-		fmt.Fprintf(a.err, "left out for --until, and measured by kernsweep resume %[2]s: %[1]s\n", plural.Of(n, "trial"), r.run.Name())
+		fmt.Fprintf(a.err, "left out for --until, and measured by kernsweep resume %[2]s: %[1]s\n", plural.Of(n, "trial"), paste.Word(r.run.Name()))
 	}
 	if len(p.Lanes) == 0 {
 		if s.Want != nil {
-			return nil, &statusError{0, fmt.Errorf("nothing to do: in %s everything selected ended ok", r.run.Name())}
+			return nil, &statusError{0, fmt.Errorf("nothing to do: in %s everything selected ended ok", paste.Word(r.run.Name()))}
 		}
-		return nil, usage(fmt.Errorf("nothing of %s is selected: no target has all of that", r.run.Name()))
+		return nil, usage(fmt.Errorf("nothing of %s is selected: no target has all of that", paste.Word(r.run.Name())))
 	}
 	a.sayCost(lab, r, p, s)
 	return p, nil
@@ -187,7 +188,7 @@ func cuts(records []results.Record) map[string]int {
 func (a *app) sayCost(lab *config.Lab, r *rerun, p *plan.Plan, s plan.Selection) {
 	sessions := r.state.Model.Sessions
 	if n := len(sessions); n > 0 && (sessions[n-1].Ended.IsZero() || sessions[n-1].Interrupted) {
-		fmt.Fprintf(a.err, "%s did not come to its end: kernsweep resume %s goes on with it, without repeating what it measured\n", r.run.Name(), r.run.Name())
+		fmt.Fprintf(a.err, "%s did not come to its end: kernsweep resume %s goes on with it, without repeating what it measured\n", paste.Word(r.run.Name()), paste.Word(r.run.Name()))
 	}
 	s.Alone = !s.Alone
 	other, err := r.whole.Repeated(lab, s)

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kernsweep/orchestrator"
+	"kernsweep/orchestrator/paste"
 	"kernsweep/orchestrator/plan"
 	"kernsweep/orchestrator/results"
 )
@@ -67,7 +68,7 @@ func (a *app) resume(c *cobra.Command, run *results.Run, l later) error {
 				return &statusError{exitInfra, err}
 			}
 		}
-		fmt.Fprintf(a.err, "nothing to resume: every trial of %s has its verdict\n", run.Name())
+		fmt.Fprintf(a.err, "nothing to resume: every trial of %s has its verdict\n", paste.Word(run.Name()))
 		a.keepNoise(run) // should its controller have died just before
 		return a.finish(run)
 	}

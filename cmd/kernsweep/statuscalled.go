@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"kernsweep/orchestrator/paste"
 	"kernsweep/orchestrator/results"
 )
 
@@ -27,10 +28,10 @@ func (a *app) calledFor(run *results.Run) string {
 func (a *app) called(file string) string {
 	s := "kernsweep"
 	if file != "testbeds.hcl" {
-		s += " -f " + quoted(file)
+		s += " -f " + paste.Word(file)
 	}
 	if a.runs != "runs" {
-		s += " --runs " + quoted(a.runs)
+		s += " --runs " + paste.Word(a.runs)
 	}
 	return s
 }

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/term"
 
 	"kernsweep/orchestrator/live"
+	"kernsweep/orchestrator/paste"
 	"kernsweep/orchestrator/plural"
 	"kernsweep/orchestrator/report"
 	"kernsweep/orchestrator/results"
@@ -133,15 +134,15 @@ func (p *page) details(s *runStatus) {
 		p.do(2, p.brief(n.Sentence(at)), n.Command)
 	}
 	if n := len(s.Needs) - most; n > 0 {
-		p.do(2, fmt.Sprintf("and %d more", n), s.call+" status "+s.name)
+		p.do(2, fmt.Sprintf("and %d more", n), s.call+" status "+paste.Word(s.name))
 	}
 	p.goOn(s)
 	switch {
 	case s.State == "running":
 	case s.Verdict != "":
-		p.do(2, "verdict: "+s.Verdict, s.call+" report "+s.name)
+		p.do(2, "verdict: "+s.Verdict, s.call+" report "+paste.Word(s.name))
 	case s.fine():
-		p.do(2, "", s.call+" report "+s.name)
+		p.do(2, "", s.call+" report "+paste.Word(s.name))
 	}
 }
 
@@ -149,24 +150,24 @@ func (p *page) details(s *runStatus) {
 func (p *page) goOn(s *runStatus) {
 	switch {
 	case s.State == "running":
-		p.do(2, "", s.call+" watch "+s.name)
+		p.do(2, "", s.call+" watch "+paste.Word(s.name))
 	case s.State == "unreadable" || s.Imported:
 	case s.State == "died without a word":
-		p.do(2, plural.Of(s.Missing, "trial")+" never tried; nothing that was measured is lost", s.call+" resume "+s.name)
+		p.do(2, plural.Of(s.Missing, "trial")+" never tried; nothing that was measured is lost", s.call+" resume "+paste.Word(s.name))
 	case s.State == "interrupted":
 		text := plural.Of(s.Missing, "trial") + " never tried"
 		if s.Why != "" {
 			text = s.Why + "; " + text
 		}
-		p.do(2, text, s.call+" resume "+s.name)
+		p.do(2, text, s.call+" resume "+paste.Word(s.name))
 	case s.cut:
-		p.do(2, plural.Of(s.Missing, "trial")+" left out for --until", s.call+" resume "+s.name)
+		p.do(2, plural.Of(s.Missing, "trial")+" left out for --until", s.call+" resume "+paste.Word(s.name))
 	case s.State == "not begun":
-		p.do(2, "it was made and never began", s.call+" resume "+s.name)
+		p.do(2, "it was made and never began", s.call+" resume "+paste.Word(s.name))
 	case s.Missing > 0 || s.State != "ended":
-		p.do(2, plural.Of(s.Missing, "trial")+" never tried", s.call+" resume "+s.name)
+		p.do(2, plural.Of(s.Missing, "trial")+" never tried", s.call+" resume "+paste.Word(s.name))
 	case again(s.Needs) || len(s.Needs) > 1:
-		p.do(2, "when that is mended, all of it again:", s.call+" rerun "+s.name+" --failed")
+		p.do(2, "when that is mended, all of it again:", s.call+" rerun "+paste.Word(s.name)+" --failed")
 	}
 }
 

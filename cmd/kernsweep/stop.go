@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
+	"kernsweep/orchestrator/paste"
 	"kernsweep/orchestrator/results"
 	"kernsweep/targets/localproc"
 )
@@ -70,7 +71,7 @@ func (a *app) stopRun(ctx context.Context, run *results.Run, now bool) error {
 	}
 	defer p.close()
 	if err := p.interrupt(); err != nil {
-		return &statusError{exitInfra, fmt.Errorf("run %s is executed by %s: %w", run.Name(), h, err)}
+		return &statusError{exitInfra, fmt.Errorf("run %s is executed by %s: %w", paste.Word(run.Name()), h, err)}
 	}
 	fmt.Fprintf(a.err, "asked %s to stop\n", h)
 	if now {
@@ -88,26 +89,19 @@ func (a *app) stopRun(ctx context.Context, run *results.Run, now bool) error {
 			return context.Cause(ctx)
 		}
 		return &statusError{exitInfra, fmt.Errorf("run %s has not stopped yet: %s; look again by %s, or quit it at once by %s",
-			run.Name(), a.waitingFor(run), a.command("status", run), a.command("stop", run)+" --now")}
+			paste.Word(run.Name()), a.waitingFor(run), a.command("status", run), a.command("stop", run)+" --now")}
 	}
 	return a.stopped(run, "is stopped")
 }
 
 // command is a command line for people to copy, about a run.
 func (a *app) command(name string, run *results.Run) string {
-	return a.calledFor(run) + " " + name + " " + run.Name()
+	return a.calledFor(run) + " " + name + " " + paste.Word(run.Name())
 }
 
 // kernsweep is the beginning of a command line that means the same files as this one.
 func (a *app) kernsweep() string {
 	return a.called(a.file)
-}
-
-func quoted(s string) string {
-	if strings.ContainsFunc(s, func(r rune) bool { return strings.ContainsRune(" \t\n'\"\\$&;|<>*?()[]{}#~`!", r) }) {
-		return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-	}
-	return s
 }
 
 // stopped says how a run stands that nobody executes.
@@ -116,7 +110,7 @@ func (a *app) stopped(run *results.Run, what string) error {
 	if err != nil {
 		return &statusError{exitInfra, err}
 	}
-	fmt.Fprintf(a.err, "run %s %s\n", run.Name(), what)
+	fmt.Fprintf(a.err, "run %s %s\n", paste.Word(run.Name()), what)
 	a.printStatus(s, true)
 	if s.State != "ended" && s.State != "interrupted" && what == "is not running" {
 		return &statusError{status: exitInfra}
@@ -159,7 +153,7 @@ type controller struct {
 // is gone.
 func findController(run *results.Run, h results.Holder) (*controller, error) {
 	if localproc.BootID() != h.BootID {
-		return nil, fmt.Errorf("run %s is executed by %s, another machine: give the command there", run.Name(), h)
+		return nil, fmt.Errorf("run %s is executed by %s, another machine: give the command there", paste.Word(run.Name()), h)
 	}
 	p := &controller{run: run, h: h, fd: -1}
 	fd, err := holdProcess(h.PID)
@@ -173,7 +167,7 @@ func findController(run *results.Run, h results.Holder) (*controller, error) {
 	if localproc.Start(h.PID) != h.Start {
 		p.close()
 		if _, ok := run.HeldBy(); ok {
-			return nil, fmt.Errorf("run %s is executed by %s, which cannot be seen from here (a container?): give the command there", run.Name(), h)
+			return nil, fmt.Errorf("run %s is executed by %s, which cannot be seen from here (a container?): give the command there", paste.Word(run.Name()), h)
 		}
 		return nil, nil
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kernsweep/orchestrator/config"
+	"kernsweep/orchestrator/paste"
 	"kernsweep/orchestrator/plan"
 	"kernsweep/orchestrator/results"
 )
@@ -107,6 +108,6 @@ func (a *app) sayCuts(run *results.Run) {
 		}
 	}
 	if n > 0 {
-		fmt.Fprintf(a.err, "kernsweep resume %s goes on with what was left out\n", run.Name())
+		fmt.Fprintf(a.err, "kernsweep resume %s goes on with what was left out\n", paste.Word(run.Name()))
 	}
 }

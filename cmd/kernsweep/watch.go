@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kernsweep/orchestrator/live"
+	"kernsweep/orchestrator/paste"
 	"kernsweep/orchestrator/report"
 	"kernsweep/orchestrator/results"
 )
@@ -92,9 +93,9 @@ func (a *app) watchLines(ctx context.Context, run *results.Run) error {
 // watched says how a run that nobody executes any more stands.
 func (a *app) watched(run *results.Run, state live.State) error {
 	if state == live.ControlDied {
-		return &statusError{exitInfra, fmt.Errorf("the controller of run %s died; %s goes on", run.Name(), a.command("resume", run))}
+		return &statusError{exitInfra, fmt.Errorf("the controller of run %s died; %s goes on", paste.Word(run.Name()), a.command("resume", run))}
 	}
-	fmt.Fprintf(a.err, "run %s: %s; %s has what was measured\n", run.Name(), state, a.command("report", run))
+	fmt.Fprintf(a.err, "run %s: %s; %s has what was measured\n", paste.Word(run.Name()), state, a.command("report", run))
 	return nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"kernsweep/orchestrator/control"
 	"kernsweep/orchestrator/live"
 	"kernsweep/orchestrator/live/tui"
+	"kernsweep/orchestrator/paste"
 	"kernsweep/orchestrator/results"
 )
 
@@ -66,7 +67,7 @@ func (a *app) watchScreen(ctx context.Context, run *results.Run, in, out *os.Fil
 	case err != nil:
 		return err
 	case v.State == live.Executing || v.State == live.Starting || v.State == "":
-		fmt.Fprintf(a.err, "run %s goes on\n", run.Name()) // the status says how to come back
+		fmt.Fprintf(a.err, "run %s goes on\n", paste.Word(run.Name())) // the status says how to come back
 		return nil
 	}
 	return a.watched(run, v.State)

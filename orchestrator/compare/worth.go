@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"kernsweep/orchestrator/paste"
 	"kernsweep/orchestrator/stats"
 )
 
@@ -19,7 +20,7 @@ func (j *judging) moreCommand(c *claim) string {
 	if c.More == 0 || boot == "" || boot == "none" {
 		return ""
 	}
-	return fmt.Sprintf("kernsweep rerun %s --more %d --target %s --workload %s", j.run, c.More, c.Target, c.Workload)
+	return fmt.Sprintf("kernsweep rerun %s --more %d --target %s --workload %s", paste.Word(j.run), c.More, paste.Word(c.Target), paste.Word(c.Workload))
 }
 
 // byHand says which boots to make where no command does.

@@ -18,6 +18,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"kernsweep/orchestrator/paste"
 )
 
 // Holder says who takes leases, for the messages that others get.
@@ -107,7 +109,7 @@ func (e *HeldError) Error() string {
 	text := fmt.Sprintf("%s is held by %s since %s until %s (renewed while it lives): wait with --wait, or have %s end it",
 		e.What, e.Holder, stamp(e.Holder.Since), stamp(e.Holder.Until), e.Holder.Owner)
 	if e.Holder.RunDir != "" {
-		text += ": kernsweep stop " + e.Holder.RunDir
+		text += ": kernsweep stop " + paste.Word(e.Holder.RunDir)
 	}
 	return text
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"kernsweep/orchestrator/paste"
 	"kernsweep/orchestrator/results"
 )
 
@@ -94,12 +95,12 @@ func (b *builder) again(target, kernel, workload string) string {
 	if b.run.Meta.Imported != nil {
 		return ""
 	}
-	s := "kernsweep rerun " + b.run.Name() + " --failed --target " + target
+	s := "kernsweep rerun " + paste.Word(b.run.Name()) + " --failed --target " + paste.Word(target)
 	if kernel != "" {
-		s += " --kernel " + kernel
+		s += " --kernel " + paste.Word(kernel)
 	}
 	if workload != "" {
-		s += " --workload " + workload
+		s += " --workload " + paste.Word(workload)
 	}
 	return s
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"kernsweep/orchestrator/paste"
 	"kernsweep/orchestrator/plural"
 	"kernsweep/orchestrator/results"
 )
@@ -127,7 +128,7 @@ func goesOn(d *Document) string {
 	if n == 0 || d.Running != "" || !d.Sessions[n-1].Interrupted && !d.Sessions[n-1].Ended.IsZero() {
 		return ""
 	}
-	return d.call("kernsweep resume " + d.Run.Name)
+	return d.call("kernsweep resume " + paste.Word(d.Run.Name))
 }
 
 // why is what a later session was for.

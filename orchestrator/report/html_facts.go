@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"kernsweep/orchestrator/paste"
 	"kernsweep/orchestrator/results"
 )
 
@@ -28,7 +29,7 @@ func failureParts(d *Document) []failurePart {
 	var out []failurePart
 	for i, f := range d.Failures {
 		if i == mostFailures {
-			out = append(out, failurePart{Head: fmt.Sprintf("%d more failures", len(d.Failures)-i), Cause: "see --format json", Again: d.call("kernsweep rerun " + d.Run.Name + " --failed")})
+			out = append(out, failurePart{Head: fmt.Sprintf("%d more failures", len(d.Failures)-i), Cause: "see --format json", Again: d.call("kernsweep rerun " + paste.Word(d.Run.Name) + " --failed")})
 			break
 		}
 		p := failurePart{Head: joined(" / ", f.Target, f.Kernel) + ": " + f.What, Cause: joined(": ", f.Stage, f.Reason), Again: f.Again, Boot: strings.HasPrefix(f.What, "boot")}
@@ -87,7 +88,7 @@ func newHistory(d *Document) historyPart {
 	for _, t := range d.Targets {
 		if t.Cut != nil {
 			h.Says = append(h.Says, fmt.Sprintf("Left out on %s, since it would not have ended before %s: blocks from %d on, %s. %s measures them.",
-				t.Name, at(t.Cut.Until), t.Cut.Block, several(t.Cut.Trials, "trial"), d.call("kernsweep resume "+d.Run.Name)))
+				t.Name, at(t.Cut.Until), t.Cut.Block, several(t.Cut.Trials, "trial"), d.call("kernsweep resume "+paste.Word(d.Run.Name))))
 		}
 		if e := t.Enough; e != nil {
 			h.Says = append(h.Says, fmt.Sprintf("%s had enough after %d blocks: the widest interval, of %s, has a half width of %s %%; %s %% was wanted.",
@@ -169,7 +170,7 @@ func newManifest(d *Document) manifestPart {
 		{"Command", orNone(strings.Join(r.Command, " "))}, {"Seed", fmt.Sprint(r.Seed)}, {"Plan hash", orNone(r.PlanHash)},
 		{"Format of the run directory", fmt.Sprint(r.Format)}, {"Design", designText(d.Design)}}}
 	if r.Imported == nil {
-		m.Facts = append(m.Facts, pageFact{"Measure again", d.call("kernsweep run " + r.Sweep)}, pageFact{"More blocks of this run", d.call("kernsweep rerun " + r.Name)})
+		m.Facts = append(m.Facts, pageFact{"Measure again", d.call("kernsweep run " + paste.Word(r.Sweep))}, pageFact{"More blocks of this run", d.call("kernsweep rerun " + paste.Word(r.Name))})
 	} else if r.Imported.Note != "" {
 		m.Facts = append(m.Facts, pageFact{"Note of the importer", r.Imported.Note})
 	}

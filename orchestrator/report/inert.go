@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -30,7 +31,9 @@ func escaped(b []byte) []byte {
 	for len(b) > 0 {
 		r, n := utf8.DecodeRune(b)
 		if driving(r) {
-			out = fmt.Appendf(out, `\u%04x`, r)
+			for _, u := range utf16.Encode([]rune{r}) {
+				out = fmt.Appendf(out, `\u%04x`, u)
+			}
 		} else {
 			out = append(out, b[:n]...)
 		}
@@ -40,5 +43,5 @@ func escaped(b []byte) []byte {
 }
 
 func driving(r rune) bool {
-	return r >= 0x7f && r < 0xa0 || r == 0x61c || r == 0x200e || r == 0x200f || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
+	return r >= 0x7f && hidden(r)
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"kernsweep/orchestrator/paste"
 	"kernsweep/orchestrator/results"
 	"kernsweep/orchestrator/stats"
 )
@@ -81,11 +82,11 @@ func (d *Document) need(run string, f Failure, command, what string) Need {
 	switch {
 	case d.Run.Imported != nil:
 	case command == "rerun":
-		n.Command = d.call(fmt.Sprintf("kernsweep rerun %s --failed --target %s", run, f.Target))
+		n.Command = d.call(fmt.Sprintf("kernsweep rerun %s --failed --target %s", paste.Word(run), paste.Word(f.Target)))
 	case command == "log":
-		n.Command = d.call(fmt.Sprintf("kernsweep log %s%s --boot %d", f.Target, ofRun(run), f.Boot))
+		n.Command = d.call(fmt.Sprintf("kernsweep log %s%s --boot %d", paste.Word(f.Target), ofRun(run), f.Boot))
 	default:
-		n.Command = d.call(fmt.Sprintf("kernsweep log %s%s --failed", f.Target, ofRun(run)))
+		n.Command = d.call(fmt.Sprintf("kernsweep log %s%s --failed", paste.Word(f.Target), ofRun(run)))
 	}
 	return n
 }
@@ -95,7 +96,7 @@ func ofRun(run string) string {
 	if run == "latest" {
 		return ""
 	}
-	return " " + run
+	return " " + paste.Word(run)
 }
 
 // alike counts f with the failure of the list that has the same key, if there is one.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"kernsweep/orchestrator/paste"
 	"kernsweep/orchestrator/plural"
 	"kernsweep/orchestrator/results"
 )
@@ -171,12 +172,12 @@ func sessionList(src *source, width int) section {
 			continue
 		}
 		s.say(width, "  ", "MIXED: %s: there the kernels were measured at different times, and a change of the device in between cannot be told from one of the kernel. `%s --target %s` repeats its blocks whole.",
-			text, d.call("kernsweep rerun "+d.Run.Name), m.Target)
+			text, d.call("kernsweep rerun "+paste.Word(d.Run.Name)), paste.Word(m.Target))
 	}
 	for _, t := range d.Targets {
 		if t.Cut != nil {
 			s.say(width, "  ", "LEFT OUT on %s, since it would not have ended before %s: blocks from %d on, %s. `%s` measures them.",
-				t.Name, t.Cut.Until.Local().Format("2006-01-02 15:04 MST"), t.Cut.Block, several(t.Cut.Trials, "trial"), d.call("kernsweep resume "+d.Run.Name))
+				t.Name, t.Cut.Until.Local().Format("2006-01-02 15:04 MST"), t.Cut.Block, several(t.Cut.Trials, "trial"), d.call("kernsweep resume "+paste.Word(d.Run.Name)))
 		}
 	}
 	for _, t := range d.Targets {

@@ -105,7 +105,19 @@ func writeMarkdown(w io.Writer, src *source, o Options) error {
 		if i == 0 {
 			level = "#"
 		}
-		fmt.Fprintf(out, "%s %s\n\n%stext\n%s\n%s\n\n", level, clean(s.title), fence, strings.Join(s.lines, "\n"), fence)
+		fmt.Fprintf(out, "%s %s\n\n%stext\n%s\n%s\n\n", level, heading(clean(s.title)), fence, strings.Join(s.lines, "\n"), fence)
 	}
 	return out.Flush()
+}
+
+// heading is text that Markdown takes for nothing but text.
+func heading(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		if strings.ContainsRune("\\<>[]&*`!|", r) {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
 }

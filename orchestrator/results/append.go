@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"syscall"
+
+	"kernsweep/orchestrator/paste"
 )
 
 // pending is an append that waits to be written.
@@ -220,7 +222,7 @@ func full(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(e
 
 // advice is what to do about an error of the run directory's file system.
 func advice(dir string, err error) string {
-	resume := "kernsweep resume " + filepath.Base(dir)
+	resume := "kernsweep resume " + paste.Word(filepath.Base(dir))
 	switch {
 	case errors.Is(err, syscall.ENOSPC):
 		return ": the disk of the run directory is full; all that was acknowledged is kept; make room, then: " + resume
