@@ -9,6 +9,7 @@ import (
 
 	"kernsweep/orchestrator/config"
 	"kernsweep/orchestrator/importer"
+	"kernsweep/orchestrator/paste"
 	"kernsweep/orchestrator/report"
 	"kernsweep/orchestrator/results"
 )
@@ -71,14 +72,14 @@ func (a *app) completions(root *cobra.Command) {
 				if len(args) >= len(w) {
 					return nil, cobra.ShellCompDirectiveNoFileComp
 				}
-				return w[len(args)](), cobra.ShellCompDirectiveNoFileComp
+				return typable(w[len(args)]()), cobra.ShellCompDirectiveNoFileComp
 			}
 		}
 		for name, w := range flags {
 			if f := c.Flags().Lookup(name); f != nil {
 				// The error says only that it has completions already.
 				_ = c.RegisterFlagCompletionFunc(name, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-					return w(), cobra.ShellCompDirectiveNoFileComp
+					return typable(w()), cobra.ShellCompDirectiveNoFileComp
 				})
 			}
 		}
@@ -97,6 +98,12 @@ func (a *app) labWords(of func(*config.Lab) []string) words {
 		}
 		return of(lab)
 	}
+}
+
+// typable are the words that mean themselves in every shell: its script would put
+// another one on the command line as it is.
+func typable(list []string) []string {
+	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return s == "" || paste.Word(s) != s })
 }
 
 func named[T any](list []T, name func(T) string) []string {

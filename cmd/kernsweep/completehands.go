@@ -25,7 +25,7 @@ func (a *app) completeHands(files bool, last ...words) cobra.CompletionFunc {
 				list = append(list, w()...)
 			}
 		}
-		return append(list, a.labWords(targetWords)()...), cobra.ShellCompDirectiveNoFileComp
+		return typable(append(list, a.labWords(targetWords)()...)), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 

@@ -92,6 +92,14 @@ func TestHostileViews(t *testing.T) {
 				})
 			}
 		}
+		for _, line := range [][]string{{"report", ""}, {"log", "box", ""}, {"exec", ""}, {"exec", "label:"}, {"report", "2"}, {"rerun", run.Name(), "--target", ""}, {"import", "--run", ""}} {
+			_, out, errs := apart(t, append([]string{"__complete"}, line...)...)
+			checkInert(t, "completion", append(out, errs...))
+			if bytes.Contains(out, []byte("touch")) {
+				t.Errorf("%q: a shell would be given %s", line, out)
+			}
+		}
+		hostilePages(t)
 		if _, err := os.Stat("ran"); err == nil {
 			t.Error("a name was executed")
 		}
