@@ -126,6 +126,7 @@ func completionHelp(c *cobra.Command) {
 			sub.Example = "  kernsweep completion " + shell + " >" + path
 		}
 	}
+	bashAlone(child(c, "bash"))
 	if sub := child(c, "powershell"); sub != nil {
 		c.RemoveCommand(sub) // kernsweep is not built for Windows
 	}
