@@ -119,6 +119,15 @@ func (t *Target) StopConsole() {
 	}
 }
 
+// ConsoleEnded is closed when the console that Boot began to record has ended, as
+// that of a guest whose process is gone; nil where none is recorded.
+func (t *Target) ConsoleEnded() <-chan struct{} {
+	if t.watch == nil {
+		return nil
+	}
+	return t.watch.done
+}
+
 // ConsoleMark is a place in the console's events, for ConsoleEvents.
 func (t *Target) ConsoleMark() int {
 	if t.watch == nil {

@@ -14,6 +14,7 @@ import (
 	"kernsweep/orchestrator"
 	"kernsweep/orchestrator/config"
 	"kernsweep/orchestrator/live"
+	"kernsweep/orchestrator/paste"
 	"kernsweep/targets"
 	"kernsweep/targets/sshconn"
 	"kernsweep/targets/tftp"
@@ -94,8 +95,20 @@ func (a *app) boot(ctx context.Context, b bootByHand) error {
 		return err
 	}
 	b.sayRuns(done.ssh)
-	<-ctx.Done()
-	return nil
+	return b.untilOver(ctx, done.over)
+}
+
+// untilOver waits for Ctrl-C, and says so when the guest ends before.
+func (b bootByHand) untilOver(ctx context.Context, over <-chan struct{}) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-over:
+		if ctx.Err() != nil {
+			return nil
+		}
+		return &statusError{exitInfra, fmt.Errorf("target %s has ended by itself: its kernel was told to reboot or to power off, or its QEMU was killed; its console says more", b.t.Name)}
+	}
 }
 
 // bootMany boots several targets at once.
@@ -129,7 +142,9 @@ func (a *app) bootMany(ctx context.Context, on choice, k *config.Kernel, files *
 		if local {
 			b.sayRuns(rec.ssh)
 			d.after = func() {
-				<-ctx.Done()
+				if err := b.untilOver(ctx, rec.over); err != nil {
+					fmt.Fprintln(b.err, "kernsweep: "+err.Error())
+				}
 				end()
 				tty.Close()
 			}
@@ -138,15 +153,22 @@ func (a *app) bootMany(ctx context.Context, on choice, k *config.Kernel, files *
 	})
 }
 
-// sayRuns says how to reach a virtual target.
+// sayRuns says how to reach a virtual target: by kernsweep, and by ssh, which
+// needs the key that the target's block names.
 func (b bootByHand) sayRuns(s targets.SSH) {
-	fmt.Fprintf(b.err, "running; ssh -p %d %s@%s; Ctrl-C ends it\n", s.Port, s.User, s.Host)
+	key := ""
+	if s.Key != "" {
+		key = " -i " + paste.Word(s.Key)
+	}
+	fmt.Fprintf(b.err, "running; in another terminal: %s\n", b.kernsweep()+" shell "+paste.Word(b.t.Name))
+	fmt.Fprintf(b.err, "or: ssh%s -p %d %s@%s\nCtrl-C ends it\n", key, s.Port, s.User, s.Host)
 }
 
 // booted is what a boot came to, and how the target is reached then.
 type booted struct {
 	targets.BootRecord
-	ssh targets.SSH
+	ssh  targets.SSH
+	over <-chan struct{} // closed when its console ended
 }
 
 // start boots the kernel and proves it. end gives everything back, and ends a
@@ -186,5 +208,5 @@ func (b bootByHand) start(ctx context.Context) (done booted, end func(), err err
 		return done, end, &statusError{exitInfra, fmt.Errorf("target %s, kernel %s: %w", b.t.Name, b.k.Name, err)}
 	}
 	undo = append(undo, func() { conn.Close() })
-	return booted{rec, m.SSH}, end, nil
+	return booted{rec, m.SSH, m.ConsoleEnded()}, end, nil
 }

@@ -8,14 +8,14 @@ import (
 )
 
 // Fold breaks a line between words so that it is at most width columns wide; its
-// later lines begin with indent. A command of kernsweep in it stays whole: half of a
+// later lines begin with indent. A command in it, of kernsweep or ssh, stays whole: half of a
 // command that was copied would be another command.
 func Fold(line string, width int, indent string) string {
 	if ansi.StringWidth(line) <= width {
 		return line
 	}
 	const space = "\u00a0"
-	whole := regexp.MustCompile("kernsweep(?: [^\\s,;()`]+){1,6}").ReplaceAllStringFunc(line, func(s string) string {
+	whole := regexp.MustCompile("(?:kernsweep|ssh -i)(?: [^\\s,;()`]+){1,6}").ReplaceAllStringFunc(line, func(s string) string {
 		if ansi.StringWidth(s) > width-len(indent) {
 			return s
 		}
