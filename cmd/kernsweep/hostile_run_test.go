@@ -78,16 +78,17 @@ func hostileRun(t testing.TB, runs, folder string, names bool) *results.Run {
 	plan.Cells[0].NA, plan.Cells[1].NA = "", ""
 	fillText(reflect.ValueOf(&plan.Targets[0]).Elem(), hostile)
 	var file []byte
-	seq := 0
+	seq, laneSeq := 0, 0
 	add := func(r results.Record) {
 		seq++
-		r.Seq, r.LaneSeq, r.Run, r.At = seq, seq, run.Meta.ID, time.Now().Add(-time.Hour+time.Duration(seq)*time.Second)
+		r.Seq, r.Run, r.At = seq, run.Meta.ID, time.Now().Add(-time.Hour+time.Duration(seq)*time.Second)
 		if r.Lane == "" {
-			r.Lane = target
+			laneSeq++
+			r.Lane, r.LaneSeq = target, laneSeq
 		}
 		fillText(reflect.ValueOf(&r).Elem(), hostile)
 		if r.Lane == "-" {
-			r.Lane, r.LaneSeq = "", 0
+			r.Lane = ""
 		}
 		b, err := results.EncodeLine(r)
 		if err != nil {
@@ -171,6 +172,9 @@ func hostileRun(t testing.TB, runs, folder string, names bool) *results.Run {
 		if run, err = results.Open(to); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if s, err := run.State(); err != nil || len(s.Journal.Notes) > 0 || len(s.Journal.Records) != seq {
+		t.Fatalf("the journal is not believed: %v %q", err, s.Journal.Notes)
 	}
 	return run
 }

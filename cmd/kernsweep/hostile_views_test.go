@@ -12,6 +12,9 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
+
+	"kernsweep/orchestrator/results"
 )
 
 // hostileViews are the command lines that show a run, or that need one, by the
@@ -47,7 +50,8 @@ var hostileNot = map[string]string{
 // inert. A command that is in neither list fails.
 func TestHostileViews(t *testing.T) {
 	views := hostileViews()
-	for _, names := range []bool{false, true} {
+	for i, names := range []bool{false, true, true} {
+		held := i == 2
 		folder, target := "", "box"
 		if names {
 			folder, target = hostileFile, "box"+hostile
@@ -58,6 +62,12 @@ func TestHostileViews(t *testing.T) {
 			t.Fatal(err)
 		}
 		run := hostileRun(t, home, folder, names)
+		if held { // by somebody on another machine
+			owner, _ := json.Marshal(results.Holder{Owner: hostile, Host: hostile, PID: 1, Start: hostile, BootID: hostile, Since: time.Now()}) // it always has JSON
+			if err := os.WriteFile(filepath.Join(run.Dir(), "journal.owner"), owner, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
 		hostileLab(t)
 		// The journal's text went through JSON, which has no invalid UTF-8.
 		target = strings.ToValidUTF8(strings.ReplaceAll(strings.ReplaceAll(target, "\xff\xc0", "\ufffd\ufffd"), "\x9b", "\ufffd"), "\ufffd")

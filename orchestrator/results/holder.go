@@ -11,8 +11,10 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
+	"unicode"
 
 	"kernsweep/targets/localproc"
 )
@@ -101,7 +103,18 @@ func readClaim(path string) (claim, error) {
 		c.Holder = Holder{}
 	}
 	c.Since = c.Since.UTC()
+	c.Owner, c.Host = plain(c.Owner), plain(c.Host)
 	return c, nil
+}
+
+// plain makes a name that anybody may have written fit for a terminal.
+func plain(s string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, s)
 }
 
 // makeClaim links a whole file into place, so that nobody reads half of one, and
