@@ -69,13 +69,12 @@ func overview(root *cobra.Command) {
 	if c := child(root, "completion"); c != nil {
 		completionHelp(c)
 	}
-	usual := root.HelpFunc()
-	root.SetHelpFunc(func(c *cobra.Command, args []string) {
+	root.SetHelpFunc(func(c *cobra.Command, _ []string) {
+		text := overviewText(root)
 		if c != root {
-			usual(c, args)
-			return
+			text = helpText(c)
 		}
-		fmt.Fprint(c.OutOrStdout(), overviewText(root))
+		fmt.Fprint(c.OutOrStdout(), text)
 	})
 }
 

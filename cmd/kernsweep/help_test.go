@@ -1,9 +1,11 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/charmbracelet/x/ansi"
 	"github.com/spf13/cobra"
 )
 
@@ -117,6 +119,28 @@ func TestOverviewNamesEveryCommandOnce(t *testing.T) {
 		}
 		if c.GroupID == "" {
 			t.Errorf("kernsweep %s has no group", c.Name())
+		}
+	}
+}
+
+// Help of every command fits, but for command lines, which are copied.
+func TestHelpFitsOnATerminal(t *testing.T) {
+	for _, c := range all(helpRoot()) {
+		if c.Parent() == nil {
+			continue
+		}
+		text := helpText(c)
+		for l := range strings.SplitSeq(text, "\n") {
+			if ansi.StringWidth(l) > 80 && !strings.Contains(l, "kernsweep ") {
+				t.Errorf("%s: %d columns: %s", c.CommandPath(), ansi.StringWidth(l), l)
+			}
+		}
+		words := c.Long
+		if words == "" {
+			words = c.Short
+		}
+		if got := strings.Fields(text); !slices.Equal(got[:len(strings.Fields(words))], strings.Fields(words)) {
+			t.Errorf("%s: other words than its own:\n%s", c.CommandPath(), text)
 		}
 	}
 }

@@ -37,7 +37,7 @@ func (a *app) page() *page {
 // say adds a text, folded, its later lines indented further.
 func (p *page) say(indent int, text string) {
 	lead := strings.Repeat(" ", indent)
-	for i, l := range strings.Split(ansi.Wordwrap(live.Safe(text), p.width-indent-2, " "), "\n") {
+	for i, l := range live.Words(live.Safe(text), p.width-indent-2) {
 		if i == 1 {
 			lead += "  "
 		}

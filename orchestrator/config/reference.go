@@ -12,7 +12,7 @@ import (
 func Reference() string {
 	d := allDrivers()
 	var b strings.Builder
-	b.WriteString("Drivers that a target's blocks may name, and kinds of workload; each has its section below.\n")
+	b.WriteString("Drivers that a target's blocks may name, and kinds of workload; sections below.\n")
 	for _, slot := range []struct {
 		title string
 		names []string
@@ -59,7 +59,7 @@ func attributes(b *strings.Builder, block BlockDoc, indent string) {
 
 const (
 	undocumented   = "(not documented)" // and a failed test
-	referenceWidth = 110                // columns
+	referenceWidth = 80                 // columns of the lowest usual terminal
 )
 
 // wrap writes text after first, going on below after more.
