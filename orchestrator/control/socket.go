@@ -189,8 +189,7 @@ func dial(ctx context.Context, run *results.Run) (net.Conn, error) {
 		return nil, err
 	}
 	defer dir.Close()
-	var d net.Dialer
-	return d.DialContext(ctx, "unix", private.Socket(dir, socket(run)))
+	return private.Dial(ctx, private.Socket(dir, socket(run)))
 }
 
 // unanswered says why a controller cannot be reached.

@@ -82,7 +82,9 @@ func dialShare(runs, target string) (net.Conn, error) {
 		return nil, err
 	}
 	defer dir.Close()
-	return net.DialTimeout("unix", private.Socket(dir, target+".sock"), time.Second)
+	ctx, stop := context.WithTimeout(context.Background(), time.Second)
+	defer stop()
+	return private.Dial(ctx, private.Socket(dir, target+".sock"))
 }
 
 func (s *Share) accept() {

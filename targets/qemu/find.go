@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +12,7 @@ import (
 
 	"kernsweep/targets"
 	"kernsweep/targets/localproc"
+	"kernsweep/targets/private"
 )
 
 // findWait bounds the questions to one QEMU process.
@@ -74,7 +74,7 @@ func (r leftRecord) runs() bool {
 func (r leftRecord) sshPort(ctx context.Context) (int, error) {
 	ctx, stop := context.WithTimeout(ctx, findWait)
 	defer stop()
-	c, err := (&net.Dialer{}).DialContext(ctx, "unix", r.QMP)
+	c, err := private.Dial(ctx, r.QMP)
 	if err != nil {
 		return 0, err
 	}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"kernsweep/targets/localproc"
+	"kernsweep/targets/private"
 )
 
 // Deadlines for a process that was left: to answer and quit, and to die.
@@ -159,7 +160,7 @@ func (r leftRecord) end(ctx context.Context) (how string, err error) {
 func (r leftRecord) quit(ctx context.Context) error {
 	ctx, stop := context.WithTimeout(ctx, quitWait)
 	defer stop()
-	c, err := (&net.Dialer{}).DialContext(ctx, "unix", r.QMP)
+	c, err := private.Dial(ctx, r.QMP)
 	if err != nil {
 		return err
 	}
@@ -185,7 +186,7 @@ func (r leftRecord) quit(ctx context.Context) error {
 func (r leftRecord) listens(ctx context.Context) (int, error) {
 	ctx, stop := context.WithTimeout(ctx, quitWait)
 	defer stop()
-	c, err := (&net.Dialer{}).DialContext(ctx, "unix", r.QMP)
+	c, err := private.Dial(ctx, r.QMP)
 	if err != nil {
 		return 0, err
 	}

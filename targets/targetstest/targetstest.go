@@ -83,7 +83,13 @@ func sshdBehind(t testing.TB, prefix []string, lines ...string) *Daemon {
 		}
 	}
 	argv := append(append([]string{}, prefix...), sshd, "-D", "-e", "-f", file)
-	d.start(t, exec.Command(argv[0], argv[1:]...), "Server listening on")
+	ready := "Server listening on"
+	for _, l := range lines { // the one that it comes to last
+		if address, ok := strings.CutPrefix(l, "ListenAddress "); ok {
+			ready = "Server listening on " + address
+		}
+	}
+	d.start(t, exec.Command(argv[0], argv[1:]...), ready)
 	return d
 }
 
