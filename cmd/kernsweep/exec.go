@@ -33,7 +33,7 @@ line "== NAME (exit 0, 0.12 s)"; what it wrote to standard error goes there, wit
 target. All get the whole of standard input, unless that is a terminal; write
 < /dev/null where a loop's own input is meant to stay. Of each output the first
 16 MiB are kept, and what is left out is said. On a terminal control characters of
-the output are shown as ·.
+the output are shown as ·, also of one target's; kernsweep shell shows a terminal's.
 
 A target that a run measures now is left alone, and nothing is run anywhere: a
 command would disturb the figures. --anyway runs it all the same.
@@ -97,7 +97,8 @@ func (f *execFlags) check(a *app) error {
 	return f.limits.check()
 }
 
-// execOne is the plain way: nothing between the command and whoever called.
+// execOne is the plain way: nothing between the command and whoever called, but
+// what keeps it from driving a terminal.
 func (a *app) execOne(ctx context.Context, on choice, argv []string, f execFlags) error {
 	t := on.list[0]
 	var exit targets.Exit
@@ -108,7 +109,11 @@ func (a *app) execOne(ctx context.Context, on choice, argv []string, f execFlags
 			return
 		}
 		defer conn.Close()
-		exit, err = conn.Run(ctx, targets.Cmd{Argv: argv, Stdin: a.in, Stdout: a.out, Stderr: rawOutput(a.err)})
+		out, outEnd := passed(a.out)
+		errw, errEnd := passed(rawOutput(a.err))
+		exit, err = conn.Run(ctx, targets.Cmd{Argv: argv, Stdin: a.in, Stdout: out, Stderr: errw})
+		outEnd()
+		errEnd()
 		err = atTarget(t, err)
 		if e, ok := context.Cause(ctx).(errTime); ok && err != nil {
 			err = &statusError{exitFailed, fmt.Errorf("target %s: the command was ended: %w", t.Name, e)}
