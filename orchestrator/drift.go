@@ -93,7 +93,8 @@ func kernelDrift(lab *config.Lab, s *targets.Survey) string {
 	if len(lab.Kernels) == 0 || s.Running.Release == "" || len(RunningKernels(lab, s)) > 0 {
 		return ""
 	}
-	return fmt.Sprintf("it runs %s with the scheduler %s, which is no kernel of the file", s.Running.Release, orUnknown(s.Running.Scheduler.Name))
+	return fmt.Sprintf("it runs %s with the scheduler %s, which is no kernel of the file; to measure it as it is: kernel \"NAME\" { release = %q }",
+		s.Running.Release, orUnknown(s.Running.Scheduler.Name), s.Running.Release)
 }
 
 func orUnknown(s string) string {

@@ -54,7 +54,7 @@ func always(t *config.Target, runs string) []string {
 	var out []string
 	tr := targets.TraitsOf(t.Boot)
 	if tr.OnlyOnce {
-		out = append(out, fmt.Sprintf("boot %q starts no kernel: only what runs is measured, once a run", t.BootKind))
+		out = append(out, fmt.Sprintf("boot %q starts no kernel: only what runs is measured, once a run, as a kernel block without images", t.BootKind))
 	}
 	if t.Power == nil {
 		out = append(out, "no power driver: a hung kernel cannot be recovered")
@@ -62,7 +62,7 @@ func always(t *config.Target, runs string) []string {
 	if t.Console == nil {
 		out = append(out, "no console: a kernel that hangs cannot be told from a network that fails")
 	}
-	if t.KnownGood == "" {
+	if t.KnownGood == "" && !tr.OnlyOnce {
 		out = append(out, "no known_good kernel: nothing brings it back after a failed boot")
 	}
 	if tr.Local {

@@ -89,7 +89,7 @@ func TestDriftOfATarget(t *testing.T) {
 		"as it was":    {func(*targets.Survey) {}, nil},
 		"architecture": {func(s *targets.Survey) { s.Arch.Value = "amd64" }, []string{`lab.hcl:23:3: arch is "mipsle", and the target is amd64`}},
 		"no kernel of the file": {func(s *targets.Survey) { s.Running.Scheduler.Name = "eevdf" },
-			[]string{"lab.hcl:22:1: it runs 4.19.7 with the scheduler eevdf, which is no kernel of the file"}},
+			[]string{"lab.hcl:22:1: it runs 4.19.7 with the scheduler eevdf, which is no kernel of the file; to measure it as it is: kernel \"NAME\" { release = \"4.19.7\" }"}},
 		"kexec is gone":         {func(s *targets.Survey) { s.Methods = s.Methods[1:] }, []string{`lab.hcl:26:3: boot "kexec": nothing that it needs is seen there`}},
 		"kexec is switched off": {func(s *targets.Survey) { s.Methods[0].Fill = "kexec is off" }, []string{`lab.hcl:26:3: boot "kexec": kexec is off`}},
 		"no root":               {func(s *targets.Survey) { s.UID, s.Methods = "7", s.Methods[1:] }, []string{`boot "kexec" needs root, and the login has uid 7`}},

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"golang.org/x/crypto/ssh"
+
 	"kernsweep/orchestrator"
 	"kernsweep/orchestrator/live"
 	"kernsweep/targets"
@@ -53,7 +55,11 @@ func (a *app) printAddition(x added) error {
 
 func printFacts(w io.Writer, facts []targets.Fact) {
 	for _, f := range facts {
-		wrap(w, f.Name, f.String())
+		text := f.String()
+		if key, _, _, _, err := ssh.ParseAuthorizedKey([]byte(f.Value)); f.Name == "host key" && err == nil {
+			text = key.Type() + " " + ssh.FingerprintSHA256(key) // it can be compared, and fits
+		}
+		wrap(w, f.Name, text)
 		if f.Evidence != "" && f.Value != "" {
 			wrap(w, "", "by: "+f.Evidence)
 		}

@@ -177,7 +177,7 @@ func (a *app) teller() func(story.Line) error {
 		e := json.NewEncoder(report.Inert(a.out))
 		return func(l story.Line) error { return e.Encode(l) }
 	}
-	day, boot := "", 0
+	day, boot, width := "", 0, foldWidth(rawOutput(a.out))
 	return func(l story.Line) error {
 		var b strings.Builder
 		at := l.At.Local()
@@ -204,7 +204,8 @@ func (a *app) teller() func(story.Line) error {
 		case l.Bad:
 			mark = "!  "
 		}
-		fmt.Fprintf(&b, "%s %s %s%s\n", at.Format("15:04:05"), since, mark, l.Text)
+		line := fmt.Sprintf("%s %s %s%s", at.Format("15:04:05"), since, mark, l.Text)
+		b.WriteString(live.Fold(line, width, strings.Repeat(" ", len("15:04:05 +0000.0s !  "))) + "\n")
 		_, err := io.WriteString(a.out, b.String())
 		return err
 	}

@@ -130,11 +130,12 @@ func (a *app) printProbed(t *config.Target, s *targets.Survey, p probed) error {
 		wrap(a.out, "note", "this is not everything: "+s.Cut)
 	}
 	fmt.Fprintln(a.out)
+	fold := func(s string) string { return live.Fold(live.Safe(s), foldWidth(rawOutput(a.out)), "  ") }
 	for _, c := range p.Changed {
-		fmt.Fprintln(a.out, live.Safe(fmt.Sprintf("changed: %s: was %s on %s, is %s", c.What, c.Was, p.Since, c.Is)))
+		fmt.Fprintln(a.out, fold(fmt.Sprintf("changed: %s: was %s on %s, is %s", c.What, c.Was, p.Since, c.Is)))
 	}
 	for _, d := range p.Drift {
-		fmt.Fprintln(a.out, live.Safe(fmt.Sprintf("drift: %s: %s", d.Pos, d.Text)))
+		fmt.Fprintln(a.out, fold(fmt.Sprintf("drift: %s: %s", d.Pos, d.Text)))
 	}
 	if len(p.Drift) == 0 {
 		fmt.Fprintf(a.out, "no drift: %s is as %s says\n", t.Name, t.Pos)
@@ -147,7 +148,15 @@ func (a *app) printProbe(t *config.Target, r targets.BootRecord) error {
 		return a.printJSON(r)
 	}
 	w := tabwriter.NewWriter(a.out, 0, 8, 2, ' ', 0)
-	line := func(name, value string) { fmt.Fprintf(w, "%s\t%s\n", name, live.Safe(value)) }
+	width := foldWidth(rawOutput(a.out)) - len("has sftp-server  ") // the widest name
+	line := func(name, value string) {
+		for i, l := range live.Words(live.Safe(value), width) {
+			if i > 0 {
+				name = ""
+			}
+			fmt.Fprintf(w, "%s\t%s\n", name, l)
+		}
+	}
 	line("target", t.Name)
 	line("kernel", r.Release+" "+r.Version)
 	line("machine", fmt.Sprintf("%s, GOARCH %s, %d CPUs, %d MB", r.Machine, dash(r.Arch), r.CPUs, r.MemoryKB/1024))

@@ -32,10 +32,7 @@ func (s safeWriter) Write(b []byte) (int, error) {
 type said struct{ w io.Writer }
 
 func (o said) Write(b []byte) (int, error) {
-	lines, width := strings.Split(string(b), "\n"), math.MaxInt
-	if f, ok := o.w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		width = terminalWidth(f)
-	}
+	lines, width := strings.Split(string(b), "\n"), foldWidth(o.w)
 	for i, l := range lines {
 		lines[i] = live.Fold(inertLine(l), width, "  ")
 	}
@@ -43,6 +40,15 @@ func (o said) Write(b []byte) (int, error) {
 		return 0, err
 	}
 	return len(b), nil
+}
+
+// foldWidth is how wide a line may be on w: as wide as it likes, unless that is a
+// terminal.
+func foldWidth(w io.Writer) int {
+	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		return terminalWidth(f)
+	}
+	return math.MaxInt
 }
 
 // oneVoice is an error's text of which only the first line begins at the margin:

@@ -114,9 +114,9 @@ func written(v any) string {
 	return string(hclwrite.TokensForValue(c).Bytes())
 }
 
-// comment writes words as comment lines that fit into 100 columns.
+// comment writes words as comment lines that fit into 80 columns.
 func comment(b *strings.Builder, text string) {
-	const width = 98
+	const width = 78 // and the block's indent
 	line := ""
 	for _, word := range strings.Fields(inertComment(text)) {
 		if line != "" && len(line)+1+len(word) > width {

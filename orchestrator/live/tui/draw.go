@@ -162,7 +162,7 @@ func (m *model) pagerTitle() string {
 	case m.console.boot == 0:
 		return fmt.Sprintf("console of %s: no boot has begun", l.Name)
 	case len(m.console.lines) == 0 && m.console.tail == "":
-		return fmt.Sprintf("console of %s, boot %d, kernel %s: nothing yet (or the target has no console)", l.Name, l.Boot, l.Kernel)
+		return fmt.Sprintf("console of %s, boot %d: nothing yet, or it has no console", l.Name, l.Boot)
 	}
 	return fmt.Sprintf("console of %s, boot %d, kernel %s, %s", l.Name, l.Boot, l.Kernel, where)
 }
