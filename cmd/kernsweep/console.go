@@ -81,7 +81,7 @@ func (a *app) console(ctx context.Context, lab *config.Lab, t *config.Target, f 
 	case targets.TraitsOf(t.Boot).Local:
 		return usage(fmt.Errorf("%s is virtual: its console exists only while a run or `kernsweep boot %s KERNEL` runs it with the same --runs", t.Name, t.Name))
 	case t.Console == nil:
-		return usage(fmt.Errorf("%s: target %s has no console block", t.Pos, t.Name))
+		return usage(fmt.Errorf("%s: target %s has no console block; give it one, console \"tcp\" { address = \"HOST:PORT\" } or another of kernsweep help testbeds", t.Pos, t.Name))
 	}
 	release, err := a.claimTargets(ctx, lab, t.Name)
 	if err != nil {

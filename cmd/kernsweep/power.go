@@ -48,7 +48,7 @@ the target is in use; 130 interrupted.`,
 			}
 			for _, t := range on.list {
 				if t.Power == nil || targets.TraitsOf(t.Boot).Local {
-					return usage(fmt.Errorf("%s: target %s has no power driver of its own%s", t.Pos, t.Name, on.without(t)))
+					return usage(fmt.Errorf("%s: target %s has no power driver of its own%s; give it one, power \"tasmota\" { address = \"PLUG\" } or another of kernsweep help testbeds", t.Pos, t.Name, on.without(t)))
 				}
 			}
 			release, err := a.claimTargets(c.Context(), on.lab, on.names()...)

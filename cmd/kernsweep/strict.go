@@ -46,6 +46,12 @@ func wrongArgs(c *cobra.Command, args []string, err error) error {
 	switch {
 	case c.HasAvailableSubCommands() && len(args) > 0:
 		text := fmt.Sprintf("unknown command %q for %q", args[0], c.CommandPath())
+		if do := meantBy(args[0]); do != "" && !c.HasParent() {
+			return fmt.Errorf("%s; did you mean %s?", text, do)
+		}
+		if hint := meantByTarget(args[0]); hint != "" && c.Name() == "target" {
+			return fmt.Errorf("%s; %s", text, hint)
+		}
 		c.SuggestionsMinimumDistance = 2 // letters
 		if near := c.SuggestionsFor(args[0]); len(near) > 0 {
 			return fmt.Errorf("%s; did you mean %s?", text, strings.Join(near, " or "))
