@@ -23,7 +23,7 @@ const execLong = `Run a command on one target or many at once. ` + choosing + `
 The words of the command reach the program as they are: spaces, quotes, $ and
 newlines included. No shell looks at them; for one, write -- sh -c 'ps | wc -l'.
 
-One target, named by its name: output is passed on byte by byte, standard input
+One target, named by its name: output is passed on as it comes, standard input
 too, and the exit status is the command's own.
 
 Several, or a pattern: the output of each is shown when its command ends, under a

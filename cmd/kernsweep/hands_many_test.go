@@ -216,7 +216,7 @@ func TestExecInterrupted(t *testing.T) {
 		if err := syscall.Mkfifo(first+".pids", 0o600); err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithCancel(t.Context())
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		sleeping := make(chan string, 2) // process ids
 		go func() {
 			defer close(sleeping)
@@ -228,6 +228,14 @@ func TestExecInterrupted(t *testing.T) {
 			defer fifo.Close()
 			for lines := bufio.NewScanner(fifo); len(sleeping) < cap(sleeping) && lines.Scan(); {
 				sleeping <- lines.Text()
+			}
+			// Its connection is closed once we have all that the third one said.
+			for tick := time.NewTicker(20 * time.Millisecond); connections(sshd) > 2; {
+				select {
+				case <-tick.C:
+				case <-ctx.Done():
+					return
+				}
 			}
 		}()
 		status, out, errs := typed(t, ctx, file, strings.NewReader(""), "exec", how, "all", "--", "sh", "-c",
@@ -248,6 +256,17 @@ func TestExecInterrupted(t *testing.T) {
 			}
 		}
 	}
+}
+
+// connections counts the log-ins of a server, by what its processes call themselves.
+func connections(d *targetstest.Daemon) int {
+	n := 0
+	for _, pid := range targetstest.Descendants(d.Pid) {
+		if b, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); err == nil && strings.HasPrefix(string(b), "sshd: ") {
+			n++
+		}
+	}
+	return n
 }
 
 // One input reaches every target whole, also one that begins late, and a command

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+
+	"kernsweep/orchestrator/plural"
 )
 
 func (a *app) validateCmd() *cobra.Command {
@@ -24,8 +26,8 @@ func (a *app) validateCmd() *cobra.Command {
 				return a.printJSON(map[string]int{"targets": len(lab.Targets), "kernels": len(lab.Kernels),
 					"workloads": len(lab.Workloads), "sweeps": len(lab.Sweeps)})
 			}
-			fmt.Fprintf(a.out, "%s is valid: %d targets, %d kernels, %d workloads, %d sweeps\n",
-				a.file, len(lab.Targets), len(lab.Kernels), len(lab.Workloads), len(lab.Sweeps))
+			fmt.Fprintf(a.out, "%s is valid: %s, %s, %s, %s\n", a.file, plural.Of(len(lab.Targets), "target"),
+				plural.Of(len(lab.Kernels), "kernel"), plural.Of(len(lab.Workloads), "workload"), plural.Of(len(lab.Sweeps), "sweep"))
 			return nil
 		},
 	}
