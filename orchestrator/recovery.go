@@ -115,6 +115,9 @@ func (l *lane) recover(ctx context.Context, k targets.Kernel, after string) {
 	if targets.TraitsOf(l.target.Boot).Local || ctx.Err() != nil || l.withdrawn != "" {
 		return
 	}
+	if k.Name != "" && k.Name != l.at { // it takes minutes, in which nothing else is seen of the lane
+		l.note(ctx)("it is brought back to its known-good kernel " + k.Name)
+	}
 	err := l.home(ctx, k)
 	if err != nil && l.comesUp(ctx, err) {
 		err = l.home(ctx, k)
