@@ -42,8 +42,8 @@ func (s *selection) flags(c *cobra.Command) {
 func filterFlags(c *cobra.Command, to *plan.Filter) {
 	f := c.Flags()
 	f.StringArrayVar(&to.Targets, "target", nil, "only these targets: name, glob, class:NAME, label:NAME, with \"!\" before it not those (repeatable)")
-	f.StringArrayVar(&to.Kernels, "kernel", nil, "only this kernel (repeatable)")
-	f.StringArrayVar(&to.Workloads, "workload", nil, "only this workload: KIND, KIND.NAME or NAME (repeatable)")
+	f.StringSliceVar(&to.Kernels, "kernel", nil, "only these kernels, with commas between (repeatable)")
+	f.StringSliceVar(&to.Workloads, "workload", nil, "only these workloads: KIND, KIND.NAME or NAME, with commas between (repeatable)")
 }
 
 func (a *app) planCmd() *cobra.Command {
