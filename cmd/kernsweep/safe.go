@@ -45,6 +45,9 @@ func (o said) Write(b []byte) (int, error) {
 // foldWidth is how wide a line may be on w: as wide as it likes, unless that is a
 // terminal.
 func foldWidth(w io.Writer) int {
+	if o, ok := w.(*outlet); ok {
+		w = o.w
+	}
 	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		return terminalWidth(f)
 	}
