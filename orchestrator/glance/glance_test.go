@@ -14,6 +14,7 @@ import (
 	"kernsweep/orchestrator/leases"
 	"kernsweep/orchestrator/plan"
 	"kernsweep/orchestrator/results"
+	"kernsweep/targets/boot"
 )
 
 // night is a lab of n targets that are rebooted by a command, decoded like any.
@@ -135,6 +136,20 @@ func TestThings(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A method that starts nothing is in nobody's way where one boot is all that is
+// asked for.
+func TestOneBootOfWhatRuns(t *testing.T) {
+	lab, p := night(t, 1, "", "")
+	lab.Targets[0].Boot, lab.Targets[0].BootKind = new(boot.None), "none"
+	for boots, said := range map[int]bool{1: false, 2: true} {
+		p.Lanes[0].Boots = p.Lanes[0].Boots[:2][:boots]
+		got := text(t, Of(Facts{Lab: lab, Plan: p, Runs: t.TempDir(), Now: time.Now(), Again: "kernsweep run night", Prefix: "kernsweep"}))
+		if strings.Contains(got, "starts nothing") != said {
+			t.Errorf("%d boots:\n%s", boots, got)
+		}
 	}
 }
 

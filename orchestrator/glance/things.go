@@ -34,7 +34,8 @@ func (g *Glance) look(f Facts) {
 	}
 	for _, l := range g.Lanes {
 		t := f.Lab.Target(l.Target)
-		if _, what, do := recovery(f.Lab, t); what != "" {
+		// One boot is what such a method gives, so nothing is lost.
+		if _, what, do := recovery(f.Lab, t); what != "" && (l.Boots > 1 || !targets.TraitsOf(t.Boot).OnlyOnce) {
 			g.add(l.Target, what, do)
 		}
 	}
