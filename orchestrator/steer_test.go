@@ -232,7 +232,9 @@ func TestHandsOnWhatWaits(t *testing.T) {
 				}
 				release = sync.OnceFunc(free)
 				s.wg.Go(func() {
-					for h := s.runner.lanes[0].helm; ; time.Sleep(5 * time.Millisecond) {
+					tick := time.NewTicker(5 * time.Millisecond)
+					defer tick.Stop()
+					for h := s.runner.lanes[0].helm; t.Context().Err() == nil; <-tick.C {
 						h.mu.Lock()
 						waits := h.now != nil && h.now.trial && h.now.waiting
 						h.mu.Unlock()

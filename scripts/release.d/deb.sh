@@ -40,11 +40,8 @@ debian_package() {
 
 # debian_words DIR: the licence and the list of changes, as Debian wants them.
 debian_words() {
-	{
-		printf 'Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\nUpstream-Name: kernsweep\n\n'
-		printf 'Files: *\nCopyright: %s\nLicense: Expat\n' "$(sed -n 's/^Copyright (c) //p' LICENSE)"
-		sed -e '1,/^Copyright/d' -e 's/^$/./' -e 's/^/ /' LICENSE | sed 1d
-	} >"$1/copyright"
+	# Free-form: a package's licence as its authors wrote it.
+	{ printf 'kernsweep, under the Expat licence:\n\n'; cat LICENSE; } >"$1/copyright"
 	printf 'kernsweep (%s) unstable; urgency=medium\n\n  * Built from commit %s.\n\n -- %s  %s\n' "$version" "$commit$changes" \
 		"$maintainer" "$(date -u -R -d "@$SOURCE_DATE_EPOCH")" | gzip -9n >"$1/changelog.gz"
 }
