@@ -7,11 +7,10 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"golang.org/x/crypto/ssh"
-
 	"kernsweep/orchestrator"
 	"kernsweep/orchestrator/live"
 	"kernsweep/targets"
+	"kernsweep/targets/sshconn"
 )
 
 // added is what target add says.
@@ -56,8 +55,8 @@ func (a *app) printAddition(x added) error {
 func printFacts(w io.Writer, facts []targets.Fact) {
 	for _, f := range facts {
 		text := f.String()
-		if key, _, _, _, err := ssh.ParseAuthorizedKey([]byte(f.Value)); f.Name == "host key" && err == nil {
-			text = key.Type() + " " + ssh.FingerprintSHA256(key) // it can be compared, and fits
+		if short, ok := sshconn.Fingerprint(f.Value); ok && f.Name == "host key" {
+			text = short // it can be compared, and fits
 		}
 		wrap(w, f.Name, text)
 		if f.Evidence != "" && f.Value != "" {

@@ -148,6 +148,16 @@ func (c *hostKeyCheck) remembered() ssh.PublicKey {
 
 func same(a, b ssh.PublicKey) bool { return bytes.Equal(a.Marshal(), b.Marshal()) }
 
+// Fingerprint is the type and the SHA-256 of a key in the form of known_hosts
+// (RFC 4253 section 6.6, base64); ok is false for what is no key.
+func Fingerprint(key string) (text string, ok bool) {
+	k, _, _, _, err := ssh.ParseAuthorizedKey([]byte(key))
+	if err != nil {
+		return "", false
+	}
+	return describe(k), true
+}
+
 func describe(k ssh.PublicKey) string { return k.Type() + " " + ssh.FingerprintSHA256(k) }
 
 func describeAll(keys []ssh.PublicKey) string {
