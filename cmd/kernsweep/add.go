@@ -110,7 +110,7 @@ func (a *app) add(ctx context.Context, address string, f adding) error {
 		return usage(fmt.Errorf("%s would not be valid with this block, so nothing is written; put it in by hand with what the messages ask for", adder.File()))
 	}
 	if f.write {
-		if err := x.Write(); err != nil {
+		if err := x.Write(ctx); err != nil {
 			return &statusError{exitInfra, err}
 		}
 		k := orchestrator.KeptSurvey{Target: f.name, Address: orchestrator.AddressOf(x.Target), Version: version(), Survey: s}

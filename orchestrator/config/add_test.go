@@ -1,9 +1,12 @@
 package config
 
 import (
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -59,7 +62,7 @@ func TestAddKeepsEveryByte(t *testing.T) {
 			if x == nil {
 				t.Fatal(diags)
 			}
-			if err := x.Write(); err != nil {
+			if err := x.Write(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			got, block := get(t, path), blockText
@@ -113,7 +116,7 @@ func TestAddChoosesTheFile(t *testing.T) {
 			if x == nil {
 				t.Fatal(diags)
 			}
-			if err := x.Write(); err != nil {
+			if err := x.Write(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			if got := get(t, filepath.Join(dir, c.want)); !strings.HasSuffix(got, blockText) {
@@ -142,7 +145,7 @@ func TestAddRefusesAFileThatChanged(t *testing.T) {
 			t.Fatal(diags)
 		}
 		put(t, path, "# somebody else\n")
-		if err := x.Write(); err == nil || !strings.Contains(err.Error(), "by somebody else meanwhile") {
+		if err := x.Write(t.Context()); err == nil || !strings.Contains(err.Error(), "by somebody else meanwhile") {
 			t.Errorf("%s: %v", name, err)
 		}
 		if got := get(t, path); got != "# somebody else\n" {
@@ -163,7 +166,7 @@ func TestAddThroughALink(t *testing.T) {
 	if x == nil {
 		t.Fatal(diags)
 	}
-	if err := x.Write(); err != nil {
+	if err := x.Write(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if to, err := os.Readlink(path); to != "real" || err != nil || !strings.HasSuffix(get(t, filepath.Join(dir, "real")), blockText) {
@@ -219,5 +222,33 @@ func TestNamesFromHosts(t *testing.T) {
 		if got := a.NameFrom(in); got != want || !ValidName(got) {
 			t.Errorf("%q: %q, want %q", in, got, want)
 		}
+	}
+}
+
+// A lock that somebody holds is waited for, as long as the context allows.
+func TestAddToALockedFile(t *testing.T) {
+	f, err := os.Create(filepath.Join(t.TempDir(), "lab.hcl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	other, err := os.Open(f.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	if err := lock(ctx, other); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_UN); err != nil {
+		t.Fatal(err)
+	}
+	if err := lock(t.Context(), other); err != nil {
+		t.Error(err)
 	}
 }

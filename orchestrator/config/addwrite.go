@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -20,8 +21,8 @@ const (
 
 // Write puts the file with the new block in the place of the old one, in one
 // step, with its permissions and owner. When the file is no longer what it was
-// when it was read, nothing is written.
-func (x *Addition) Write() error {
+// when it was read, nothing is written. ctx ends the wait for others that write.
+func (x *Addition) Write(ctx context.Context) error {
 	path := x.File
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real // a link stays one
@@ -36,7 +37,7 @@ func (x *Addition) Write() error {
 	defer f.Close()
 	// Another kernsweep that adds at the same time waits here, and then sees that
 	// the file has changed.
-	if err := lock(f); err != nil {
+	if err := lock(ctx, f); err != nil {
 		return fmt.Errorf("%s cannot be locked, and nothing is written: %w", x.File, err)
 	}
 	now, err := os.ReadFile(path)
@@ -63,14 +64,20 @@ func (x *Addition) Write() error {
 }
 
 // lock waits for others that write, who take milliseconds.
-func lock(f *os.File) error {
-	for end := time.Now().Add(lockTime); ; time.Sleep(lockRetry) {
+func lock(ctx context.Context, f *os.File) error {
+	ctx, stop := context.WithTimeoutCause(ctx, lockTime, fmt.Errorf("another process holds its lock for more than %s", lockTime))
+	defer stop()
+	again := time.NewTicker(lockRetry)
+	defer again.Stop()
+	for {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if !errors.Is(err, syscall.EWOULDBLOCK) {
 			return err
 		}
-		if time.Now().After(end) {
-			return fmt.Errorf("another process holds its lock for more than %s", lockTime)
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
 		}
 	}
 }
