@@ -92,17 +92,11 @@ func (s *Server) apiRun(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) apiLane(w http.ResponseWriter, r *http.Request) {
-	run, ok := s.findRun(w, r)
+	run, f, _, l, ok := s.findLane(w, r)
 	if !ok {
 		return
 	}
-	f, m := s.view(run)
-	name := r.PathValue("lane")
-	l, ok := laneOf(m.view, name)
-	if !ok {
-		s.noLane(w, r, m.view, name)
-		return
-	}
+	name := l.Name
 	boots, err := laneBoots(run, name)
 	if err != nil {
 		s.problem(w, r, http.StatusInternalServerError, err.Error())

@@ -70,17 +70,11 @@ type lanePage struct {
 }
 
 func (s *Server) showLane(w http.ResponseWriter, r *http.Request) {
-	run, ok := s.findRun(w, r)
+	run, f, m, l, ok := s.findLane(w, r)
 	if !ok {
 		return
 	}
-	f, m := s.view(run)
-	name := r.PathValue("lane")
-	l, ok := laneOf(m.view, name)
-	if !ok {
-		s.noLane(w, r, m.view, name)
-		return
-	}
+	name := l.Name
 	one := only(m.view, name)
 	events := f.after(0, name, eventsShown)
 	p := lanePage{head: s.head(r, "Lane "+name+" of run "+run.Name()), Run: run.Name(), Row: laneRows(one)[0], Shape: shape(one),
@@ -96,6 +90,19 @@ func (s *Server) showLane(w http.ResponseWriter, r *http.Request) {
 		p.Actions = laneActions(run.Name(), l)
 	}
 	s.page(w, r, http.StatusOK, "lane.tmpl", p)
+}
+
+// findLane is the lane that a request names, or it is answered with what there is.
+func (s *Server) findLane(w http.ResponseWriter, r *http.Request) (run *results.Run, f *followed, m moment, l live.LaneView, ok bool) {
+	if run, ok = s.findRun(w, r); !ok {
+		return
+	}
+	f, m = s.view(run)
+	name := r.PathValue("lane")
+	if l, ok = laneOf(m.view, name); !ok {
+		s.noLane(w, r, m.view, name)
+	}
+	return
 }
 
 // noLane answers that a run has no such lane.
